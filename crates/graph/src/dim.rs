@@ -1,0 +1,110 @@
+//! Sizes that may depend on the batch.
+
+use std::fmt;
+
+/// An integer that is affine in the batch size N: `per_batch · N + fixed`.
+///
+/// Shapes, and the integers that exporters compute from shapes, have this form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim {
+    /// The factor of N.
+    pub per_batch: i64,
+    /// The part that does not depend on N.
+    pub fixed: i64,
+}
+
+/// Batch sizes at which facts and shape arithmetic are evaluated; three points determine an affine
+/// integer and check it. Large primes, so that a batch is not mistaken for a layer's width.
+pub(crate) const WORLDS: [usize; 3] = [1009, 1013, 1019];
+
+impl Dim {
+    /// The batch size itself.
+    pub const BATCH: Self = Self { per_batch: 1, fixed: 0 };
+
+    /// A size that does not depend on the batch.
+    pub fn fixed(size: usize) -> Self {
+        Self { per_batch: 0, fixed: i64::try_from(size).unwrap_or(i64::MAX) }
+    }
+
+    /// Whether the batch size enters.
+    pub fn depends_on_batch(self) -> bool {
+        self.per_batch != 0
+    }
+
+    /// The value, if it is the same for every batch size.
+    pub fn as_fixed(self) -> Option<i64> {
+        (self.per_batch == 0).then_some(self.fixed)
+    }
+
+    /// The value for a batch of `batch`; sizes below zero do not occur in a valid shape.
+    pub fn at(self, batch: usize) -> usize {
+        usize::try_from(self.value_at(batch)).unwrap_or(0)
+    }
+
+    /// The value for a batch of `batch`, with its sign.
+    pub fn value_at(self, batch: usize) -> i64 {
+        let batch = i64::try_from(batch).unwrap_or(i64::MAX);
+        self.per_batch.saturating_mul(batch).saturating_add(self.fixed)
+    }
+
+    /// The affine integer with these values at [`WORLDS`], if there is one.
+    pub fn fit(values: [i64; 3]) -> Option<Self> {
+        let [n0, n1, _] = WORLDS;
+        let (run, rise) = ((n1 - n0) as i64, values[1].checked_sub(values[0])?);
+        if rise % run != 0 {
+            return None;
+        }
+        let per_batch = rise / run;
+        let fixed = values[0].checked_sub(per_batch.checked_mul(n0 as i64)?)?;
+        let dim = Self { per_batch, fixed };
+        (0..3).all(|w| dim.value_at(WORLDS[w]) == values[w]).then_some(dim)
+    }
+
+    /// N replaced by `factor · N + offset`.
+    #[must_use]
+    pub fn with_batch(self, batch: Self) -> Self {
+        Self {
+            per_batch: self.per_batch * batch.per_batch,
+            fixed: self.per_batch * batch.fixed + self.fixed,
+        }
+    }
+}
+
+impl From<usize> for Dim {
+    fn from(size: usize) -> Self {
+        Self::fixed(size)
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.per_batch, self.fixed) {
+            (0, fixed) => write!(f, "{fixed}"),
+            (1, 0) => write!(f, "N"),
+            (k, 0) => write!(f, "{k}·N"),
+            (1, fixed) => write!(f, "N{fixed:+}"),
+            (k, fixed) => write!(f, "{k}·N{fixed:+}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_worlds_determine_an_affine_size() {
+        for dim in [Dim::BATCH, Dim::fixed(7), Dim { per_batch: 4, fixed: -1 }] {
+            assert_eq!(Dim::fit(WORLDS.map(|n| dim.value_at(n))), Some(dim));
+        }
+        let square = WORLDS.map(|n| (n * n) as i64);
+        assert_eq!(Dim::fit(square), None);
+    }
+
+    #[test]
+    fn a_batch_can_be_replaced() {
+        let dim = Dim { per_batch: 3, fixed: 2 };
+        assert_eq!(dim.with_batch(Dim::fixed(1)), Dim::fixed(5));
+        assert_eq!(dim.to_string(), "3·N+2");
+    }
+}

@@ -1,0 +1,226 @@
+//! Writing a graph as ONNX.
+
+use std::collections::HashMap;
+
+use taste_onnx::{
+    DimSpec, ElemType, builders,
+    proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto},
+};
+
+use crate::{DType, Dim, Fact, Graph, Id, OpError, Tensor};
+
+/// The opset of written files: the first with `Gelu`, and known to every engine of the last years.
+pub const OPSET: i64 = 20;
+
+/// Collects ONNX nodes. An operator receives the names of its arguments and returns those of its
+/// results.
+pub struct Emitter<'g> {
+    graph: &'g Graph,
+    nodes: Vec<NodeProto>,
+    tensors: Vec<TensorProto>,
+    consed: HashMap<String, String>,
+    /// A value whose first axis is the batch, to read N from.
+    batch_source: Option<String>,
+    current: usize,
+    fresh: usize,
+}
+
+impl Emitter<'_> {
+    fn fresh(&mut self, stem: &str) -> String {
+        self.fresh += 1;
+        format!("{stem}_{}", self.fresh)
+    }
+
+    /// Adds a node with one result and returns its name.
+    pub fn node(&mut self, op: &str, args: &[String], attrs: Vec<AttributeProto>) -> String {
+        self.node_with(op, args, attrs, 1).swap_remove(0)
+    }
+
+    /// Adds a node with several results and returns their names.
+    pub fn node_with(
+        &mut self,
+        op: &str,
+        args: &[String],
+        attrs: Vec<AttributeProto>,
+        results: usize,
+    ) -> Vec<String> {
+        let name = self.fresh(op);
+        let outs: Vec<String> = (0..results)
+            .map(|i| if i == 0 { name.clone() } else { format!("{name}_{i}") })
+            .collect();
+        let mut node = builders::node(op, args, &outs, &name);
+        node.attribute = attrs;
+        self.nodes.push(node);
+        outs
+    }
+
+    /// A constant.
+    pub fn tensor(&mut self, tensor: &Tensor) -> String {
+        let key =
+            (tensor.len() <= 64).then(|| format!("{:?}", crate::algebra::Constant(tensor.clone())));
+        if let Some(name) = key.as_ref().and_then(|k| self.consed.get(k)) {
+            return name.clone();
+        }
+        let name = self.fresh("constant");
+        let dims = tensor.shape();
+        self.tensors.push(match tensor {
+            Tensor::Float(a) => {
+                #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
+                let values: Vec<f32> = a.iter().map(|&v| v as f32).collect();
+                builders::tensor_f32(&name, dims, &values)
+            }
+            Tensor::Int(a) => {
+                builders::tensor_i64(&name, dims, &a.iter().copied().collect::<Vec<_>>())
+            }
+            Tensor::Bool(a) => {
+                builders::tensor_bool(&name, dims, &a.iter().copied().collect::<Vec<_>>())
+            }
+        });
+        if let Some(key) = key {
+            self.consed.insert(key, name.clone());
+        }
+        name
+    }
+
+    /// A vector of integers.
+    pub fn ints(&mut self, values: &[i64]) -> String {
+        self.tensor(&Tensor::ints(values))
+    }
+
+    /// A float of rank 0.
+    pub fn scalar(&mut self, value: f64) -> String {
+        self.tensor(&Tensor::scalar(value))
+    }
+
+    /// A vector of sizes, computed from the batch where they depend on it.
+    pub fn dims(&mut self, dims: &[Dim]) -> String {
+        let fixed: Vec<i64> = dims.iter().map(|d| d.fixed).collect();
+        let fixed = self.ints(&fixed);
+        let Some(source) =
+            self.batch_source.clone().filter(|_| dims.iter().any(|d| d.depends_on_batch()))
+        else {
+            return fixed;
+        };
+        let batch = match self.consed.get("batch") {
+            Some(name) => name.clone(),
+            None => {
+                let ends = vec![builders::attr_int("start", 0), builders::attr_int("end", 1)];
+                let name = self.node("Shape", &[source], ends);
+                self.consed.insert("batch".to_owned(), name.clone());
+                name
+            }
+        };
+        let per_batch: Vec<i64> = dims.iter().map(|d| d.per_batch).collect();
+        let per_batch = self.ints(&per_batch);
+        let scaled = self.node("Mul", &[batch, per_batch], vec![]);
+        if dims.iter().all(|d| d.fixed == 0) {
+            return scaled;
+        }
+        self.node("Add", &[scaled, fixed], vec![])
+    }
+
+    /// The target of a `Reshape`: −1 where the batch enters, as long as that is one axis.
+    pub fn reshape_target(&mut self, dims: &[Dim]) -> String {
+        let empty = dims.iter().any(|d| d.per_batch == 0 && d.fixed == 0);
+        if dims.iter().filter(|d| d.depends_on_batch()).count() == 1 && !empty {
+            let target: Vec<i64> = dims.iter().map(|d| d.as_fixed().unwrap_or(-1)).collect();
+            return self.ints(&target);
+        }
+        self.dims(dims)
+    }
+
+    /// `Reshape` of a value.
+    pub fn reshape(&mut self, x: &str, dims: &[Dim]) -> String {
+        let target = self.reshape_target(dims);
+        self.node("Reshape", &[x.to_owned(), target], vec![])
+    }
+
+    /// `Pad` with zeros; `pads` as in ONNX, all the beginnings and then all the ends.
+    pub fn pad_zeros(&mut self, x: &str, pads: &[i64]) -> String {
+        let (pads, zero) = (self.ints(pads), self.scalar(0.0));
+        self.node("Pad", &[x.to_owned(), pads, zero], vec![])
+    }
+
+    /// The fact of argument `i` of the node being written.
+    pub fn arg_fact(&self, i: usize) -> &Fact {
+        self.graph.fact(self.graph.nodes()[self.current].args[i])
+    }
+
+    /// The tensor of argument `i` of the node being written, if it is a constant.
+    pub fn arg_constant(&self, i: usize) -> Option<&Tensor> {
+        self.graph.as_constant(self.graph.nodes()[self.current].args[i])
+    }
+
+    /// The fact of result `i` of the node being written.
+    pub fn out_fact(&self, i: usize) -> &Fact {
+        self.graph.fact(self.graph.nodes()[self.current].outs[i])
+    }
+}
+
+impl Graph {
+    /// The graph as an ONNX model with these outputs, without what they do not need.
+    pub fn to_onnx(&self, outputs: &[(String, Id)]) -> Result<ModelProto, OpError> {
+        let order = self.ancestors(&outputs.iter().map(|o| o.1).collect::<Vec<_>>(), &[]);
+        let mut inputs = self.inputs();
+        let first = inputs.first().map(|i| i.1);
+        inputs.retain(|(_, id)| {
+            Some(*id) == first || order.binary_search(&self.node_index(*id)).is_ok()
+        });
+        let has_batch = |id: Id| self.fact(id).shape.first() == Some(&Dim::BATCH);
+        let batch_source = inputs.iter().find(|(_, id)| has_batch(*id)).map(|(n, _)| n.clone());
+        let mut e = Emitter {
+            graph: self,
+            nodes: Vec::new(),
+            tensors: Vec::new(),
+            consed: HashMap::new(),
+            batch_source,
+            current: 0,
+            fresh: 0,
+        };
+        let mut names: HashMap<Id, String> = HashMap::new();
+        for &n in &order {
+            let node = &self.nodes()[n];
+            let args: Vec<String> = node.args.iter().map(|a| names[a].clone()).collect();
+            e.current = n;
+            let written = node.op.write(&mut e, &args)?;
+            names.extend(node.outs.iter().copied().zip(written));
+        }
+        for (name, id) in outputs {
+            e.nodes.push(builders::node(
+                "Identity",
+                &[names[id].clone()],
+                std::slice::from_ref(name),
+                name,
+            ));
+        }
+        let info = |name: &str, id: Id| {
+            let dims: Vec<DimSpec> = self.fact(id).shape.iter().map(|&d| dim_spec(d)).collect();
+            builders::value_info(name, elem_type(self.fact(id).dtype), &dims)
+        };
+        let graph = GraphProto {
+            name: "taste".to_owned(),
+            node: e.nodes,
+            initializer: e.tensors,
+            input: inputs.iter().map(|(name, id)| info(name, *id)).collect(),
+            output: outputs.iter().map(|(name, id)| info(name, *id)).collect(),
+            ..GraphProto::default()
+        };
+        Ok(builders::model(graph, OPSET))
+    }
+}
+
+fn dim_spec(dim: Dim) -> DimSpec {
+    match dim.as_fixed() {
+        Some(size) => DimSpec::Fixed(size),
+        None if dim == Dim::BATCH => DimSpec::Symbol("N".to_owned()),
+        None => DimSpec::Symbol(dim.to_string().replace('·', "*")),
+    }
+}
+
+fn elem_type(dtype: DType) -> ElemType {
+    match dtype {
+        DType::Float => ElemType::F32,
+        DType::Int => ElemType::I64,
+        DType::Bool => ElemType::Bool,
+    }
+}

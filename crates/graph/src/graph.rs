@@ -1,0 +1,309 @@
+//! The graph: operators applied to earlier values.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    Calculus, Concrete, Dim, Fact, Op, OpError, Tensor,
+    algebra::{Constant, Input, ShapeOf},
+    dim::WORLDS,
+    op::fit_facts,
+};
+
+/// A value of a [`Graph`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub(crate) u32);
+
+impl Id {
+    /// The position among the values of the graph.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An operator applied to values.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What is applied.
+    pub op: Arc<dyn Op>,
+    /// The arguments.
+    pub args: Vec<Id>,
+    /// The results.
+    pub outs: Vec<Id>,
+    /// The node of the file that this one came from, if any.
+    pub label: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    node: usize,
+    fact: Fact,
+}
+
+/// Operators in an order in which each one's arguments come before it. Nodes are only ever added, and
+/// equal nodes exist once.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    values: Vec<Value>,
+    consed: HashMap<(String, Vec<Id>), usize>,
+    known: HashMap<Id, [Tensor; 3]>,
+    label: Option<Arc<str>>,
+}
+
+/// Constants folded into one that is larger than its sources stay below this many elements.
+const FOLD_GROWTH: usize = 1 << 20;
+/// Values that depend on the batch are tracked up to this many elements.
+const KNOWN_LEN: usize = 4096;
+
+impl Graph {
+    /// A graph without nodes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The nodes in order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node that computes a value.
+    pub fn node_of(&self, id: Id) -> &Node {
+        &self.nodes[self.node_index(id)]
+    }
+
+    /// The position of the node that computes a value.
+    pub fn node_index(&self, id: Id) -> usize {
+        self.values[id.index()].node
+    }
+
+    /// Element type and shape of a value.
+    pub fn fact(&self, id: Id) -> &Fact {
+        &self.values[id.index()].fact
+    }
+
+    /// Names the file's node that the following nodes come from.
+    pub fn set_label(&mut self, label: Option<&str>) {
+        self.label = label.map(Arc::from);
+    }
+
+    /// A value that is fed when the graph runs.
+    pub fn input(&mut self, name: &str, fact: Fact) -> Id {
+        let op = Input { name: name.to_owned(), fact: fact.clone() };
+        self.append(Arc::new(op), &[], vec![fact])[0]
+    }
+
+    /// The inputs with their names, in order of creation.
+    pub fn inputs(&self) -> Vec<(String, Id)> {
+        self.nodes
+            .iter()
+            .filter_map(|n| downcast::<Input>(&*n.op).map(|i| (i.name.clone(), n.outs[0])))
+            .collect()
+    }
+
+    /// A value that never changes.
+    pub fn constant(&mut self, tensor: Tensor) -> Id {
+        let Concrete { dtype, shape } = tensor.concrete();
+        let fact = Fact { dtype, shape: shape.into_iter().map(Dim::from).collect() };
+        let op: Arc<dyn Op> = Arc::new(Constant(tensor));
+        let key = (format!("{op:?}"), Vec::new());
+        let small = fact.fixed_shape().is_some_and(|s| s.iter().product::<usize>() <= 64);
+        if small && let Some(&node) = self.consed.get(&key) {
+            return self.nodes[node].outs[0];
+        }
+        let id = self.append(op, &[], vec![fact])[0];
+        if small {
+            self.consed.insert(key, self.nodes.len() - 1);
+        }
+        id
+    }
+
+    /// The tensor of a constant.
+    pub fn as_constant(&self, id: Id) -> Option<&Tensor> {
+        downcast::<Constant>(&*self.node_of(id).op).map(|c| &c.0)
+    }
+
+    /// The integers in a value, if they are known before anything runs.
+    pub fn known_ints(&self, id: Id) -> Option<Vec<Dim>> {
+        if let Some(tensor) = self.as_constant(id) {
+            return Some(
+                tensor.as_int().ok()?.iter().map(|&v| Dim { per_batch: 0, fixed: v }).collect(),
+            );
+        }
+        let worlds = self.known.get(&id)?;
+        let [a, b, c] = worlds
+            .each_ref()
+            .map(|t| t.as_int().ok().map(|a| a.iter().copied().collect::<Vec<_>>()));
+        let (a, b, c) = (a?, b?, c?);
+        (a.len() == b.len() && b.len() == c.len())
+            .then(|| (0..a.len()).map(|i| Dim::fit([a[i], b[i], c[i]])).collect())?
+    }
+
+    /// The sizes of a value as a vector of integers.
+    pub fn shape_of(&mut self, id: Id) -> Result<Id, OpError> {
+        let worlds = WORLDS.map(|n| {
+            let shape = self.fact(id).at(n).shape;
+            Tensor::ints(&shape.iter().map(|&s| s as i64).collect::<Vec<_>>())
+        });
+        if worlds[0] == worlds[1] {
+            let [fixed, ..] = worlds;
+            return Ok(self.constant(fixed));
+        }
+        let shape = self.push(Arc::new(ShapeOf), &[id])?[0];
+        self.known.insert(shape, worlds);
+        Ok(shape)
+    }
+
+    /// Applies an operator. Constants are folded, and a node that exists already is reused.
+    pub fn push(&mut self, op: Arc<dyn Op>, args: &[Id]) -> Result<Vec<Id>, OpError> {
+        let key = (format!("{op:?}"), args.to_vec());
+        if let Some(&node) = self.consed.get(&key) {
+            return Ok(self.nodes[node].outs.clone());
+        }
+        let args_facts: Vec<Fact> = args.iter().map(|&a| self.fact(a).clone()).collect();
+        let facts = infer(&*op, &args_facts)?;
+        if let Some(folded) = self.fold(&op, args, &facts) {
+            return Ok(folded);
+        }
+        let known = self.evaluate_worlds(&op, args);
+        if let Some([a, b, c]) = &known
+            && a == b
+            && b == c
+        {
+            let tensors = a.clone();
+            return Ok(tensors.into_iter().map(|t| self.constant(t)).collect());
+        }
+        let outs = self.append(op, args, facts);
+        self.consed.insert(key, self.nodes.len() - 1);
+        if let Some([a, b, c]) = known {
+            for (((&id, a), b), c) in outs.iter().zip(a).zip(b).zip(c) {
+                self.known.insert(id, [a, b, c]);
+            }
+        }
+        Ok(outs)
+    }
+
+    fn append(&mut self, op: Arc<dyn Op>, args: &[Id], facts: Vec<Fact>) -> Vec<Id> {
+        let node = self.nodes.len();
+        let outs: Vec<Id> = facts
+            .into_iter()
+            .map(|fact| {
+                self.values.push(Value { node, fact });
+                Id(u32::try_from(self.values.len() - 1).expect("a graph has fewer than 2³² values"))
+            })
+            .collect();
+        let (args, label) = (args.to_vec(), self.label.clone());
+        self.nodes.push(Node { op, args, outs: outs.clone(), label });
+        outs
+    }
+
+    /// The results as constants, if the arguments are constants and the results not much larger.
+    fn fold(&mut self, op: &Arc<dyn Op>, args: &[Id], facts: &[Fact]) -> Option<Vec<Id>> {
+        if args.is_empty() {
+            return None;
+        }
+        let tensors: Vec<Tensor> =
+            args.iter().map(|&a| self.as_constant(a).cloned()).collect::<Option<_>>()?;
+        let limit = FOLD_GROWTH.max(2 * tensors.iter().map(Tensor::len).sum::<usize>());
+        let fits = facts.iter().all(|f| {
+            f.fixed_shape().is_some_and(|s| {
+                s.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n <= limit)
+            })
+        });
+        if !fits {
+            return None;
+        }
+        let results = op.eval(&tensors).ok()?;
+        Some(results.into_iter().map(|t| self.constant(t)).collect())
+    }
+
+    /// The results at every world, if the arguments are known there and small.
+    fn evaluate_worlds(&self, op: &Arc<dyn Op>, args: &[Id]) -> Option<[Vec<Tensor>; 3]> {
+        if args.is_empty() || args.iter().all(|a| !self.known.contains_key(a)) {
+            return None;
+        }
+        let mut worlds = [Vec::new(), Vec::new(), Vec::new()];
+        for (w, results) in worlds.iter_mut().enumerate() {
+            let tensors: Vec<Tensor> = args
+                .iter()
+                .map(|a| match self.known.get(a) {
+                    Some(values) => Some(values[w].clone()),
+                    None => self.as_constant(*a).cloned(),
+                })
+                .collect::<Option<_>>()?;
+            let batch = Dim::fixed(WORLDS[w]);
+            let op = op.with_batch(batch).unwrap_or_else(|| op.clone());
+            let shapes: Vec<Concrete> = tensors.iter().map(Tensor::concrete).collect();
+            let small = |c: &Concrete| c.shape.iter().product::<usize>() <= KNOWN_LEN;
+            if !op.infer(&shapes).ok()?.iter().all(small) {
+                return None;
+            }
+            *results = op.eval(&tensors).ok()?;
+        }
+        Some(worlds)
+    }
+
+    /// The nodes that the values in `ends` depend on, in order, without going past `stops`.
+    pub fn ancestors(&self, ends: &[Id], stops: &[Id]) -> Vec<usize> {
+        let mut seen = std::collections::HashSet::new();
+        let mut stack: Vec<Id> = ends.to_vec();
+        while let Some(id) = stack.pop() {
+            let node = self.node_index(id);
+            if !stops.contains(&id) && seen.insert(node) {
+                stack.extend(&self.nodes[node].args);
+            }
+        }
+        let mut order: Vec<usize> = seen.into_iter().collect();
+        order.sort_unstable();
+        order
+    }
+
+    /// Marks the values, among the results of `nodes`, that derivatives with respect to `wrt` flow
+    /// through.
+    pub fn active(&self, nodes: &[usize], wrt: &[Id]) -> Vec<bool> {
+        let mut active = vec![false; self.values.len()];
+        for id in wrt {
+            active[id.index()] = true;
+        }
+        for &n in nodes {
+            let node = &self.nodes[n];
+            let flows = match node.op.calculus() {
+                Calculus::Constant => false,
+                Calculus::Linear(l) => {
+                    node.args.iter().enumerate().any(|(i, a)| active[a.index()] && l.active(i))
+                }
+                _ => node.args.iter().any(|a| active[a.index()]),
+            };
+            if flows {
+                for out in &node.outs {
+                    active[out.index()] |= self.fact(*out).dtype == crate::DType::Float;
+                }
+            }
+        }
+        active
+    }
+}
+
+/// The facts of an operator's results.
+pub fn infer(op: &dyn Op, args: &[Fact]) -> Result<Vec<Fact>, OpError> {
+    let at = |n: usize| {
+        let shapes: Vec<Concrete> = args.iter().map(|f| f.at(n)).collect();
+        match op.with_batch(Dim::fixed(n)) {
+            Some(op) => op.infer(&shapes),
+            None => op.infer(&shapes),
+        }
+    };
+    let [n0, n1, n2] = WORLDS;
+    if args.iter().all(|f| !f.depends_on_batch()) && op.with_batch(Dim::BATCH).is_none() {
+        let facts = at(n0)?;
+        return Ok(facts
+            .into_iter()
+            .map(|c| Fact { dtype: c.dtype, shape: c.shape.into_iter().map(Dim::from).collect() })
+            .collect());
+    }
+    fit_facts(&[at(n0)?, at(n1)?, at(n2)?])
+}
+
+/// The operator as a concrete type.
+pub fn downcast<T: Op>(op: &dyn Op) -> Option<&T> {
+    (op as &dyn std::any::Any).downcast_ref()
+}

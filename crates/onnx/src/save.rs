@@ -1,0 +1,215 @@
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prost::Message;
+
+use crate::decode::Declared;
+use crate::error::Error;
+use crate::external::{self, ExternalData};
+use crate::model::Model;
+use crate::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
+use crate::walk;
+
+/// Tensors below this many bytes stay in the model file.
+const SPILL_FROM: usize = 1024;
+/// Tensors in a data file start at multiples of this, so that they can be mapped into memory.
+const ALIGNMENT: u64 = 4096;
+/// What a tensor's `raw_data` takes beside its bytes, at most.
+const RAW_OVERHEAD: u64 = 16;
+
+impl Model {
+    /// The model as one protobuf message; tensors that refer to external data still do.
+    ///
+    /// # Errors
+    /// If the model has no graph or is above [`Limits::max_message_bytes`](crate::Limits).
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.encode(&self.proto, "; save it to a file to keep its weights beside it")
+    }
+
+    /// Writes the model to a file, which is replaced as a whole or left as it was.
+    ///
+    /// External data is taken into the file. If that makes it larger than
+    /// [`Limits::max_message_bytes`](crate::Limits), tensors of 1 KiB and more go to `<path>.data`
+    /// instead; the two files are then replaced one after the other, the data first.
+    ///
+    /// # Errors
+    /// If the model has no graph, its external data cannot be read, a file cannot be written, or the
+    /// part that must stay in the model file is still too large.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let mut proto = self.proto.clone();
+        let data_file = if self.inlined_len(&mut proto)? <= self.limits.max_message_bytes {
+            self.inline(&mut proto)?;
+            None
+        } else {
+            Some(self.spill(&mut proto, path)?)
+        };
+        let bytes = self.encode(&proto, " even with its large tensors beside it")?;
+        let mut model_file = Draft::create(path)?;
+        model_file.write(&bytes)?;
+        if let Some(data_file) = data_file {
+            data_file.commit()?;
+        }
+        model_file.commit()
+    }
+
+    fn encode(&self, proto: &ModelProto, hint: &'static str) -> Result<Vec<u8>, Error> {
+        let file = || self.label.clone();
+        if proto.graph.is_none() {
+            return Err(Error::NoGraph { file: file() });
+        }
+        let bytes = as_u64(proto.encoded_len());
+        let limit = self.limits.max_message_bytes;
+        if bytes > limit {
+            return Err(Error::MessageTooLarge { file: file(), bytes, limit, hint });
+        }
+        Ok(proto.encode_to_vec())
+    }
+
+    /// What the message would take with all its data inside.
+    fn inlined_len(&self, proto: &mut ModelProto) -> Result<u64, Error> {
+        let mut total = as_u64(proto.encoded_len());
+        walk::tensors_mut(proto, &mut |tensor| {
+            if tensor.data_location() == DataLocation::External {
+                let declared = self.declared(tensor)?;
+                total =
+                    total.saturating_add(declared.bytes.unwrap_or(0)).saturating_add(RAW_OVERHEAD);
+            }
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    fn inline(&self, proto: &mut ModelProto) -> Result<(), Error> {
+        walk::tensors_mut(proto, &mut |tensor| {
+            if tensor.data_location() == DataLocation::External {
+                let mut data = self.external(tensor)?;
+                let mut bytes = Vec::new();
+                data.reader
+                    .read_to_end(&mut bytes)
+                    .map_err(|e| self.problem(tensor, data.refused(&e)))?;
+                tensor.raw_data = Some(bytes.into());
+                tensor.external_data.clear();
+                tensor.data_location = DataLocation::Default.into();
+            }
+            Ok(())
+        })
+    }
+
+    /// Moves large tensors to a data file, not yet under its final name.
+    fn spill(&self, proto: &mut ModelProto, path: &Path) -> Result<Draft, Error> {
+        let (data_path, location) = data_file_of(path)?;
+        let mut data_file = Draft::create(&data_path)?;
+        walk::tensors_mut(proto, &mut |tensor| {
+            let is_external = tensor.data_location() == DataLocation::External;
+            if !is_external && tensor.raw_data().len() < SPILL_FROM {
+                return Ok(());
+            }
+            let offset = data_file.align()?;
+            let length = if is_external {
+                data_file.copy(&mut self.external(tensor)?.reader)?
+            } else {
+                data_file.write(tensor.raw_data())?
+            };
+            tensor.raw_data = None;
+            tensor.data_location = DataLocation::External.into();
+            let entries = [
+                ("location", location.clone()),
+                ("offset", offset.to_string()),
+                ("length", length.to_string()),
+            ];
+            tensor.external_data = entries
+                .into_iter()
+                .map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value })
+                .collect();
+            Ok(())
+        })?;
+        Ok(data_file)
+    }
+
+    fn declared(&self, tensor: &TensorProto) -> Result<Declared, Error> {
+        Declared::of(tensor, self.limits.max_tensor_bytes).map_err(|e| self.problem(tensor, e))
+    }
+
+    fn external(&self, tensor: &TensorProto) -> Result<ExternalData, Error> {
+        external::open(tensor, &self.declared(tensor)?, self.folder())
+            .map_err(|e| self.problem(tensor, e))
+    }
+}
+
+fn as_u64(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// The data file of a model file, and its name as the model states it.
+fn data_file_of(path: &Path) -> Result<(PathBuf, String), Error> {
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
+        let reason = io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8");
+        Error::Io { action: "write", path: path.to_owned(), source: reason }
+    })?;
+    let location = format!("{name}.data");
+    Ok((path.with_file_name(&location), location))
+}
+
+/// A file under a temporary name, which is removed unless it is committed.
+struct Draft {
+    file: File,
+    written: u64,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl Draft {
+    fn create(target: &Path) -> Result<Self, Error> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".taste-{}-{number}.tmp", process::id());
+            let temporary = target.with_file_name(name);
+            match File::create_new(&temporary) {
+                Ok(file) => {
+                    return Ok(Self { file, written: 0, temporary, target: target.to_owned() });
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(write_failed(target, source)),
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+        self.copy(&mut &*bytes)
+    }
+
+    fn copy(&mut self, source: &mut dyn Read) -> Result<u64, Error> {
+        let copied = io::copy(source, &mut self.file).map_err(|e| write_failed(&self.target, e))?;
+        self.written += copied;
+        Ok(copied)
+    }
+
+    fn align(&mut self) -> Result<u64, Error> {
+        let padding = self.written.next_multiple_of(ALIGNMENT) - self.written;
+        self.copy(&mut io::repeat(0).take(padding))?;
+        Ok(self.written)
+    }
+
+    fn commit(mut self) -> Result<(), Error> {
+        self.file
+            .flush()
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| fs::rename(&self.temporary, &self.target))
+            .map_err(|e| write_failed(&self.target, e))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After a commit the temporary name is gone and this does nothing.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+fn write_failed(path: &Path, source: io::Error) -> Error {
+    Error::Io { action: "write", path: path.to_owned(), source }
+}

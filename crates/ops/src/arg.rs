@@ -1,0 +1,5 @@
+//! Positions of extreme elements.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,5 @@
+//! Changing the element type.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

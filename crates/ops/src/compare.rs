@@ -1,0 +1,5 @@
+//! Comparisons, logic, and choosing between values.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

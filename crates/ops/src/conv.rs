@@ -1,0 +1,5 @@
+//! Convolutions.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

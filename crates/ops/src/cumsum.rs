@@ -1,0 +1,5 @@
+//! Running sums.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

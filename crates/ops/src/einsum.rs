@@ -1,0 +1,5 @@
+//! Einstein sums.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

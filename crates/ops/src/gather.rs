@@ -1,0 +1,5 @@
+//! Picking elements by index.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

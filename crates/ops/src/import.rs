@@ -1,0 +1,444 @@
+//! From an ONNX file to a graph.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
+
+use ndarray::{ArrayD, IxDyn};
+use taste_graph::{Build, DType, Dim, Fact, Graph, Id, OpError, Tensor};
+use taste_onnx::{
+    ElemType, Model, Values,
+    proto::{
+        FunctionProto, NodeProto, TensorProto, ValueInfoProto, tensor_shape_proto::dimension,
+        type_proto,
+    },
+};
+
+use crate::{Reader, find};
+
+/// A model as a graph.
+#[derive(Debug)]
+pub struct Imported {
+    /// The graph.
+    pub graph: Graph,
+    /// The inputs by name.
+    pub inputs: Vec<(String, Id)>,
+    /// The outputs by name.
+    pub outputs: Vec<(String, Id)>,
+}
+
+/// A node that can't be imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The name of the node, or of its first result.
+    pub node: String,
+    /// The operator.
+    pub op: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Why a model can't be imported.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// Something is wrong with the model as a whole.
+    Model(String),
+    /// Some nodes are not supported; all of them are listed.
+    Nodes(Vec<Problem>),
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(message) => f.write_str(message),
+            Self::Nodes(problems) => {
+                let width = |column: fn(&Problem) -> &str, head: &str| {
+                    let longest = problems.iter().map(|p| column(p).chars().count()).max();
+                    longest.unwrap_or(0).max(head.len())
+                };
+                let (a, b) = (width(|p| &p.node, "node"), width(|p| &p.op, "operator"));
+                let count = problems.len();
+                writeln!(
+                    f,
+                    "{count} node{} not supported:",
+                    if count == 1 { " is" } else { "s are" }
+                )?;
+                write!(f, "  {:a$}  {:b$}  reason", "node", "operator")?;
+                for p in problems {
+                    write!(f, "\n  {:a$}  {:b$}  {}", p.node, p.op, p.reason)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+impl From<OpError> for ImportError {
+    fn from(cause: OpError) -> Self {
+        Self::Model(cause.to_string())
+    }
+}
+
+/// Functions may call functions this deep.
+const CALL_DEPTH: usize = 16;
+/// A graph may have this many nodes once functions are written out.
+const NODE_LIMIT: usize = 1_000_000;
+
+/// Imports what `outputs` need, or every output if none are named. `shapes` fixes the shape of an input by name,
+/// where the file leaves more open than the first axis.
+pub fn import(
+    model: &Model,
+    outputs: &[String],
+    shapes: &HashMap<String, Vec<Dim>>,
+) -> Result<Imported, ImportError> {
+    let proto = model
+        .proto
+        .graph
+        .as_ref()
+        .ok_or_else(|| ImportError::Model("the model has no graph".into()))?;
+    let mut importer = Importer {
+        model,
+        graph: Graph::new(),
+        opsets: model
+            .proto
+            .opset_import
+            .iter()
+            .map(|o| (norm(&o.domain).to_owned(), o.version))
+            .collect(),
+        functions: model
+            .proto
+            .functions
+            .iter()
+            .map(|f| ((norm(&f.domain), f.name.as_str()), f))
+            .collect(),
+        problems: Vec::new(),
+    };
+    let opset = importer.opsets.get("").copied().unwrap_or(1);
+    if !(7..=25).contains(&opset) {
+        return Err(ImportError::Model(format!(
+            "opset {opset} is outside the supported range 7 to 25"
+        )));
+    }
+    let mut scope = Scope::default();
+    for tensor in &proto.initializer {
+        scope.tensors.insert(&tensor.name, tensor);
+    }
+    let mut inputs = Vec::new();
+    for info in proto.input.iter().filter(|i| !scope.tensors.contains_key(i.name.as_str())) {
+        let fact = input_fact(info, shapes.get(&info.name))?;
+        let id = importer.graph.input(&info.name, fact);
+        scope.values.insert(info.name.clone(), Some(id));
+        inputs.push((info.name.clone(), id));
+    }
+    let wanted: Vec<String> = if outputs.is_empty() {
+        proto.output.iter().map(|o| o.name.clone()).collect()
+    } else {
+        outputs.to_vec()
+    };
+    let known: HashSet<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
+    if let Some(missing) = wanted.iter().find(|w| !known.contains(w.as_str())) {
+        let names: Vec<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
+        return Err(ImportError::Model(format!(
+            "no output {missing:?}; the model has {}",
+            names.join(", ")
+        )));
+    }
+    if wanted.is_empty() {
+        return Err(ImportError::Model("the model has no outputs".into()));
+    }
+    importer.nodes(&proto.node, &wanted, &mut scope, 0)?;
+    let mut ends = Vec::new();
+    for name in wanted {
+        match importer.value(&name, &mut scope)? {
+            Some(id) => ends.push((name, id)),
+            None if importer.problems.is_empty() => {
+                return Err(ImportError::Model(format!("nothing computes output {name:?}")));
+            }
+            None => {}
+        }
+    }
+    if !importer.problems.is_empty() {
+        return Err(ImportError::Nodes(importer.problems));
+    }
+    Ok(Imported { graph: importer.graph, inputs, outputs: ends })
+}
+
+fn norm(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// Names in reach. An absent value is the result of a node that could not be imported.
+#[derive(Default)]
+struct Scope<'a> {
+    values: HashMap<String, Option<Id>>,
+    tensors: HashMap<&'a str, &'a TensorProto>,
+}
+
+struct Importer<'a> {
+    model: &'a Model,
+    graph: Graph,
+    opsets: HashMap<String, i64>,
+    functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Importer<'a> {
+    fn value(&mut self, name: &str, scope: &mut Scope<'a>) -> Result<Option<Id>, ImportError> {
+        if let Some(id) = scope.values.get(name) {
+            return Ok(*id);
+        }
+        let Some(tensor) = scope.tensors.get(name) else {
+            return Err(ImportError::Model(format!("nothing computes value {name:?}")));
+        };
+        let tensor = decode(self.model, tensor)?;
+        let id = self.graph.constant(tensor);
+        scope.values.insert(name.to_owned(), Some(id));
+        Ok(Some(id))
+    }
+
+    fn nodes(
+        &mut self,
+        nodes: &'a [NodeProto],
+        wanted: &[String],
+        scope: &mut Scope<'a>,
+        depth: usize,
+    ) -> Result<(), ImportError> {
+        for &n in &needed(nodes, wanted)? {
+            let node = &nodes[n];
+            if self.graph.nodes().len() > NODE_LIMIT {
+                return Err(ImportError::Model(format!(
+                    "the graph has more than {NODE_LIMIT} nodes"
+                )));
+            }
+            let mut args = Vec::with_capacity(node.input.len());
+            let mut broken = false;
+            for name in &node.input {
+                if name.is_empty() {
+                    args.push(None);
+                    continue;
+                }
+                let id = self.value(name, scope)?;
+                broken |= id.is_none();
+                args.push(id);
+            }
+            let results = if broken {
+                // An earlier problem: say only whether this operator has a rule at all.
+                if find(&node.domain, &node.op_type).is_none() && self.function(node).is_none() {
+                    self.report(node, "no rule for this operator");
+                }
+                None
+            } else {
+                self.node(node, args, depth)?
+            };
+            for (i, name) in node.output.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
+                let id = match &results {
+                    Some(ids) => ids.get(i).copied(),
+                    None => None,
+                };
+                if results.is_some() && id.is_none() && wants(nodes, wanted, name) {
+                    self.report(node, &format!("its result {i} is not supported"));
+                }
+                scope.values.insert(name.clone(), id);
+            }
+        }
+        Ok(())
+    }
+
+    fn function(&self, node: &NodeProto) -> Option<&'a FunctionProto> {
+        self.functions.get(&(norm(&node.domain), node.op_type.as_str())).copied()
+    }
+
+    fn node(
+        &mut self,
+        node: &'a NodeProto,
+        args: Vec<Option<Id>>,
+        depth: usize,
+    ) -> Result<Option<Vec<Id>>, ImportError> {
+        if let Some(function) = self.function(node) {
+            return self.call(node, function, args, depth);
+        }
+        let Some(entry) = find(&node.domain, &node.op_type) else {
+            self.report(node, "no rule for this operator");
+            return Ok(None);
+        };
+        let opset = self.opsets.get(norm(&node.domain)).copied().unwrap_or(1);
+        self.graph.set_label(Some(label(node)));
+        let mut reader = Reader::new(Build::new(&mut self.graph), node, self.model, args, opset);
+        let results = (entry.read)(&mut reader).and_then(|ids| reader.finish().map(|()| ids));
+        self.graph.set_label(None);
+        match results {
+            Ok(ids) => Ok(Some(ids)),
+            Err(cause) => {
+                self.report(node, &cause.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// A call of a function that the model defines itself. Attributes passed to functions are not
+    /// supported: exporters write them out.
+    fn call(
+        &mut self,
+        node: &'a NodeProto,
+        function: &'a FunctionProto,
+        args: Vec<Option<Id>>,
+        depth: usize,
+    ) -> Result<Option<Vec<Id>>, ImportError> {
+        if depth >= CALL_DEPTH {
+            return Err(ImportError::Model(format!("functions nest deeper than {CALL_DEPTH}")));
+        }
+        if !node.attribute.is_empty() && !function.attribute.is_empty() {
+            self.report(node, "a model's own function with attributes");
+            return Ok(None);
+        }
+        let mut scope = Scope::default();
+        for (name, arg) in function.input.iter().zip(args) {
+            scope.values.insert(name.clone(), arg);
+        }
+        self.nodes(&function.node, &function.output, &mut scope, depth + 1)?;
+        let mut results = Vec::new();
+        for name in &function.output {
+            match self.value(name, &mut scope)? {
+                Some(id) => results.push(id),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(results))
+    }
+
+    fn report(&mut self, node: &NodeProto, reason: &str) {
+        let op = match norm(&node.domain) {
+            "" => node.op_type.clone(),
+            domain => format!("{domain}.{}", node.op_type),
+        };
+        self.problems.push(Problem { node: label(node).to_owned(), op, reason: reason.to_owned() });
+    }
+}
+
+fn label(node: &NodeProto) -> &str {
+    if node.name.is_empty() { node.output.first().map_or("", String::as_str) } else { &node.name }
+}
+
+fn wants(nodes: &[NodeProto], wanted: &[String], name: &String) -> bool {
+    wanted.contains(name) || nodes.iter().any(|n| n.input.contains(name))
+}
+
+/// The nodes that `wanted` depend on, each after the ones it uses.
+fn needed(nodes: &[NodeProto], wanted: &[String]) -> Result<Vec<usize>, ImportError> {
+    let mut producer: HashMap<&str, usize> = HashMap::new();
+    for (n, node) in nodes.iter().enumerate() {
+        for name in node.output.iter().filter(|n| !n.is_empty()) {
+            if producer.insert(name, n).is_some() {
+                return Err(ImportError::Model(format!("value {name:?} is computed twice")));
+            }
+        }
+    }
+    // Depth first, without recursion: a node is entered once and listed when its arguments are.
+    let mut order = Vec::new();
+    let mut state = vec![0u8; nodes.len()];
+    let mut stack: Vec<(usize, usize)> = Vec::new();
+    for name in wanted {
+        if let Some(&n) = producer.get(name.as_str())
+            && state[n] == 0
+        {
+            state[n] = 1;
+            stack.push((n, 0));
+        }
+        while let Some((n, i)) = stack.pop() {
+            let Some(input) = nodes[n].input.get(i) else {
+                state[n] = 2;
+                order.push(n);
+                continue;
+            };
+            stack.push((n, i + 1));
+            if let Some(&p) = producer.get(input.as_str()) {
+                match state[p] {
+                    0 => {
+                        state[p] = 1;
+                        stack.push((p, 0));
+                    }
+                    1 => {
+                        return Err(ImportError::Model(format!(
+                            "the graph is cyclic: node {:?} depends on itself",
+                            label(&nodes[p])
+                        )));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {
+    let name = &info.name;
+    let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+        Some(type_proto::Value::TensorType(t)) => t,
+        _ => return Err(ImportError::Model(format!("input {name:?} is not a tensor"))),
+    };
+    let dtype = match ElemType::from_code(tensor.elem_type) {
+        Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16) => DType::Float,
+        Some(ElemType::Bool) => DType::Bool,
+        Some(ElemType::String) | None => {
+            return Err(ImportError::Model(format!("input {name:?} has no numeric element type")));
+        }
+        Some(_) => DType::Int,
+    };
+    if let Some(shape) = given {
+        return Ok(Fact { dtype, shape: shape.clone() });
+    }
+    let Some(shape) = &tensor.shape else {
+        return Err(ImportError::Model(format!("input {name:?} declares no shape: give one")));
+    };
+    let mut dims = Vec::with_capacity(shape.dim.len());
+    for (axis, dim) in shape.dim.iter().enumerate() {
+        dims.push(match &dim.value {
+            Some(dimension::Value::DimValue(size)) if *size >= 0 => {
+                Dim { per_batch: 0, fixed: *size }
+            }
+            _ if axis == 0 => Dim::BATCH,
+            _ => {
+                return Err(ImportError::Model(format!(
+                    "input {name:?} leaves the size of axis {axis} open: give its shape"
+                )));
+            }
+        });
+    }
+    Ok(Fact { dtype, shape: dims })
+}
+
+/// A tensor of a file, with floats as doubles and integers as 64-bit ones.
+pub(crate) fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
+    let data = model.tensor(tensor).map_err(|e| OpError::invalid(e.to_string()))?;
+    let shape = IxDyn(&data.dims);
+    let misfit =
+        |e: ndarray::ShapeError| OpError::invalid(format!("tensor {:?}: {e}", tensor.name));
+    macro_rules! wrap {
+        ($values:expr, $convert:expr) => {
+            ArrayD::from_shape_vec(shape, $values.into_iter().map($convert).collect())
+                .map(Tensor::from)
+                .map_err(misfit)
+        };
+    }
+    match data.values {
+        Values::F32(v) => wrap!(v, f64::from),
+        Values::F64(v) => wrap!(v, |x: f64| x),
+        Values::F16(v) => wrap!(v, |x| x.to_f64()),
+        Values::Bf16(v) => wrap!(v, |x| x.to_f64()),
+        Values::I8(v) => wrap!(v, i64::from),
+        Values::U8(v) => wrap!(v, i64::from),
+        Values::I16(v) => wrap!(v, i64::from),
+        Values::U16(v) => wrap!(v, i64::from),
+        Values::I32(v) => wrap!(v, i64::from),
+        Values::U32(v) => wrap!(v, i64::from),
+        Values::I64(v) => wrap!(v, |x: i64| x),
+        Values::U64(v) => wrap!(v, |x: u64| x.cast_signed()),
+        Values::Bool(v) => wrap!(v, |x: bool| x),
+        other => Err(OpError::unsupported("a tensor of", other.elem_type())),
+    }
+}

@@ -1,0 +1,32 @@
+//! Operators. One file holds a family: what its operators compute, how they differentiate, how they
+//! are read from ONNX and written back, and samples for the contract test.
+
+mod activation;
+mod arg;
+mod arithmetic;
+mod cast;
+mod compare;
+mod conv;
+mod cumsum;
+mod einsum;
+mod gather;
+mod generate;
+mod import;
+mod layout;
+mod matmul;
+mod norm;
+mod pad;
+mod pointwise;
+mod pool;
+mod reader;
+mod reduce;
+mod resize;
+mod sample;
+mod scatter;
+mod softmax;
+mod table;
+
+pub use import::{ImportError, Imported, Problem, import};
+pub use reader::Reader;
+pub use sample::{Argument, Sample};
+pub use table::{Entry, find, operators};

@@ -1,0 +1,186 @@
+//! Products of matrices.
+
+use ndarray::{ArrayD, ArrayView2, Ix2, IxDyn};
+use taste_graph::{
+    Array, Bilinear, Build, Calculus, Concrete, DType, Emitter, Id, Lift, Op, OpError, Side,
+    Tensor, algebra::broadcast_shapes, take,
+};
+
+use crate::{Entry, Reader, Sample};
+
+/// The product of the last two axes; leading axes broadcast. Both arguments have at least two axes.
+#[derive(Clone, Debug)]
+pub(crate) struct MatMul;
+
+impl Op for MatMul {
+    fn name(&self) -> &'static str {
+        "MatMul"
+    }
+
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [a, b] = take(args)?;
+        let (Some((lead_a, [m, k])), Some((lead_b, [k2, n]))) =
+            (a.shape.split_last_chunk::<2>(), b.shape.split_last_chunk::<2>())
+        else {
+            return Err(OpError::shape("matrices", "rank 2", (&a.shape, &b.shape)));
+        };
+        if k != k2 {
+            return Err(OpError::shape("equal inner sizes", &a.shape, &b.shape));
+        }
+        if a.dtype != DType::Float || b.dtype != DType::Float {
+            return Err(OpError::unsupported("a product of matrices of", a.dtype));
+        }
+        let mut shape = broadcast_shapes(lead_a, lead_b)?;
+        shape.extend([*m, *n]);
+        Ok(vec![Concrete::float(shape)])
+    }
+
+    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let [a, b] = take(args)?;
+        let out = self.infer(&[a.concrete(), b.concrete()])?.swap_remove(0);
+        Ok(vec![product(a.as_float()?, b.as_float()?, &out.shape)?.into()])
+    }
+
+    fn calculus(&self) -> Calculus<'_> {
+        Calculus::Bilinear(self)
+    }
+
+    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
+        Lift::Broadcast
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
+        Ok(vec![e.node("MatMul", args, vec![])])
+    }
+}
+
+fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64>, OpError> {
+    let spread = |x: &Array<f64>| -> Result<ArrayD<f64>, OpError> {
+        let mut full = shape[..shape.len() - 2].to_vec();
+        full.extend(&x.shape()[x.ndim() - 2..]);
+        let x =
+            x.broadcast(IxDyn(&full)).ok_or_else(|| OpError::invalid("shapes do not broadcast"))?;
+        let (rows, cols) = (full[full.len() - 2], full[full.len() - 1]);
+        let count: usize = full[..full.len() - 2].iter().product();
+        x.to_shape(IxDyn(&[count, rows, cols]))
+            .map(|x| x.to_owned())
+            .map_err(|e| OpError::invalid(e.to_string()))
+    };
+    let (a, b) = (spread(a)?, spread(b)?);
+    let mut out = Vec::with_capacity(shape.iter().product());
+    for (a, b) in a.outer_iter().zip(b.outer_iter()) {
+        let matrix = |x| -> Result<ArrayView2<'_, f64>, OpError> {
+            let x: ndarray::ArrayViewD<'_, f64> = x;
+            x.into_dimensionality::<Ix2>().map_err(|e| OpError::invalid(e.to_string()))
+        };
+        out.extend(matrix(a)?.dot(&matrix(b)?).as_standard_layout().iter());
+    }
+    ArrayD::from_shape_vec(IxDyn(shape), out).map_err(|e| OpError::invalid(e.to_string()))
+}
+
+/// The last two axes exchanged.
+pub(crate) fn swap_last(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    let rank = b.fact(x).rank();
+    let mut perm: Vec<usize> = (0..rank).collect();
+    perm.swap(rank - 1, rank - 2);
+    b.transpose(x, &perm)
+}
+
+impl Bilinear for MatMul {
+    fn transpose(
+        &self,
+        b: &mut Build<'_>,
+        side: Side,
+        [lhs, rhs]: [Id; 2],
+        ct: Id,
+    ) -> Result<Id, OpError> {
+        let (product, this) = match side {
+            Side::Lhs => {
+                let rhs = swap_last(b, rhs)?;
+                (b.push(MatMul, &[ct, rhs])?, lhs)
+            }
+            Side::Rhs => {
+                let lhs = swap_last(b, lhs)?;
+                (b.push(MatMul, &[lhs, ct])?, rhs)
+            }
+        };
+        b.sum_to(product, this)
+    }
+}
+
+/// The product in the sense of numpy: vectors become matrices and lose the axis again.
+fn read_matmul(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let [a, b] = r.take()?;
+    let (shape_a, shape_b) = (r.fact(a).shape.clone(), r.fact(b).shape.clone());
+    if shape_a.is_empty() || shape_b.is_empty() {
+        return Err(OpError::shape("at least a vector", "rank 1", "a scalar"));
+    }
+    let a = if shape_a.len() == 1 { r.b.reshape(a, &[1.into(), shape_a[0]])? } else { a };
+    let b = if shape_b.len() == 1 { r.b.reshape(b, &[shape_b[0], 1.into()])? } else { b };
+    let y = r.b.push(MatMul, &[a, b])?;
+    let mut shape = r.fact(y).shape.clone();
+    if shape_b.len() == 1 {
+        shape.pop();
+    }
+    if shape_a.len() == 1 {
+        // The row axis is the last, or the one before a column axis that is still there.
+        shape.remove(shape.len() - if shape_b.len() == 1 { 1 } else { 2 });
+    }
+    Ok(vec![r.b.reshape(y, &shape)?])
+}
+
+fn read_gemm(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let [mut a, mut b] = r.take()?;
+    let (alpha, beta) = (r.float_or("alpha", 1.0), r.float_or("beta", 1.0));
+    if r.flag("transA", false) {
+        a = swap_last(&mut r.b, a)?;
+    }
+    if r.flag("transB", false) {
+        b = swap_last(&mut r.b, b)?;
+    }
+    // A constant factor goes into the weights once rather than into every result.
+    if r.b.graph().as_constant(b).is_some() {
+        b = r.b.scale(b, alpha)?;
+    } else {
+        a = r.b.scale(a, alpha)?;
+    }
+    let y = r.b.push(MatMul, &[a, b])?;
+    match r.optional(2) {
+        Some(c) => {
+            let c = r.b.scale(c, beta)?;
+            Ok(vec![r.b.add(y, c)?])
+        }
+        None => Ok(vec![y]),
+    }
+}
+
+fn matmul_samples() -> Vec<Sample> {
+    vec![
+        Sample::new("weights on the right").active(&[2, 3]).fixed(&[3, 4]).batched(),
+        Sample::new("both vary").active(&[2, 3]).active(&[3, 2]),
+        Sample::new("stacks of matrices").active(&[2, 2, 3]).active(&[2, 3, 2]).batched(),
+        Sample::new("broadcast stacks").active(&[2, 1, 2, 3]).active(&[2, 3, 2]),
+        Sample::new("vector on the left").active(&[3]).active(&[3, 2]),
+        Sample::new("vector on the right").active(&[2, 3]).active(&[3]),
+        Sample::new("two vectors").active(&[3]).active(&[3]),
+    ]
+}
+
+fn gemm_samples() -> Vec<Sample> {
+    vec![
+        Sample::new("layer").active(&[2, 3]).fixed(&[4, 3]).fixed(&[4]).int("transB", 1).batched(),
+        Sample::new("everything varies")
+            .active(&[3, 2])
+            .active(&[3, 2])
+            .active(&[2, 1])
+            .int("transA", 1)
+            .float("alpha", 0.5)
+            .float("beta", 2.0),
+        Sample::new("no bias").active(&[2, 3]).active(&[3, 2]).float("alpha", 1.5),
+    ]
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry::new("MatMul", read_matmul, matmul_samples),
+    Entry::new("Gemm", read_gemm, gemm_samples),
+];

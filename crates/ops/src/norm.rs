@@ -1,0 +1,5 @@
+//! Normalisation layers.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

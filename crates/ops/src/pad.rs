@@ -1,0 +1,5 @@
+//! Padding.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

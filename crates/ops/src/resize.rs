@@ -1,0 +1,5 @@
+//! Changing the resolution.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,5 @@
+//! Placing elements by index.
+
+use crate::Entry;
+
+pub(crate) const ENTRIES: &[Entry] = &[];
