@@ -375,6 +375,27 @@ fn needed(nodes: &[NodeProto], wanted: &[String]) -> Result<Vec<usize>, ImportEr
     Ok(order)
 }
 
+/// The sizes that an input or output declares, where it does: nothing stands for an open size.
+pub fn declared_shape(info: &ValueInfoProto) -> Option<Vec<Option<usize>>> {
+    let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref()?.value else {
+        return None;
+    };
+    let size = |d: &dimension::Value| match d {
+        dimension::Value::DimValue(size) => usize::try_from(*size).ok(),
+        dimension::Value::DimParam(_) => None,
+    };
+    Some(tensor.shape.as_ref()?.dim.iter().map(|d| d.value.as_ref().and_then(size)).collect())
+}
+
+/// Whether an input or output declares a tensor of floats.
+pub fn declares_floats(info: &ValueInfoProto) -> bool {
+    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+    matches!(value, Some(type_proto::Value::TensorType(t)) if matches!(
+        ElemType::from_code(t.elem_type),
+        Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
+    ))
+}
+
 fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {
     let name = &info.name;
     let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {

@@ -9,6 +9,7 @@ mod compare;
 mod conv;
 mod cumsum;
 mod einsum;
+pub mod functions;
 mod gather;
 mod generate;
 mod import;
@@ -26,7 +27,7 @@ mod scatter;
 mod softmax;
 mod table;
 
-pub use import::{ImportError, Imported, Problem, import};
+pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats, import};
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};

@@ -1,0 +1,403 @@
+//! A piecewise affine body under a smooth head: with J = ∂z/∂x constant around x, the Hessian of
+//! f = h(z(x)) is Jᵀ·∇²h·J.
+
+use taste_graph::{
+    Build, Dim, Id, OpError, Tensor,
+    diff::{self, Derivatives},
+};
+use taste_ops::functions;
+
+use super::{Cut, Problem, SignInput, Signs, Wants, mean_and_error, sign_lanes};
+use crate::{Error, Target, error::request, target::row_sum};
+
+/// The values between body and head.
+fn logits(p: &mut Problem) -> Result<Id, Error> {
+    match p.cut {
+        Cut::Logits(z) => Ok(z),
+        _ => Err(request("the closed form needs logits that are piecewise affine")),
+    }
+}
+
+/// Whether h(z + c) = h(z), up to a term linear in c, for a common offset c of all logits.
+fn ignores_offset(target: Target) -> bool {
+    matches!(
+        target,
+        Target::Prob(_) | Target::LogProb(_) | Target::Energy | Target::Entropy | Target::EveryProb
+    )
+}
+
+/// Rows of the Jacobian as a stack (N × K × D): products of cotangents at z with J.
+fn pull(b: &mut Build<'_>, p_x: Id, z: Id, cotangents: Id, dimension: usize) -> Result<Id, OpError> {
+    let rows = diff::vjp(b, &Derivatives::from([(z, cotangents)]), &[p_x])?[0];
+    let rows = match rows {
+        Some(rows) => b.stacked(rows)?,
+        None => b.zeros_like(p_x)?,
+    };
+    // (K, N, x…) → (N, K, D)
+    let mut plain = Build::new(b.graph_mut());
+    let shape = plain.fact(rows).shape.clone();
+    let flat = plain.reshape(rows, &[shape[0], shape[1], Dim::from(dimension)])?;
+    plain.transpose(flat, &[1, 0, 2])
+}
+
+/// One cotangent for every entry of z: the identity.
+fn unit_cotangents(b: &mut Build<'_>, z: Id) -> Result<Id, OpError> {
+    let fact = b.fact(z).clone();
+    let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(1)).collect();
+    let width: usize = shape.iter().product();
+    let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
+    let mut values = vec![0.0; width * rows * width];
+    for k in 0..width {
+        for row in 0..rows {
+            values[(k * rows + row) * width + k] = 1.0;
+        }
+    }
+    let full: Vec<usize> = [width, rows].into_iter().chain(shape).collect();
+    let id = b.graph_mut().constant(Tensor::floats(&full, values)?);
+    b.declare_lanes(id, z)
+}
+
+/// One-hot cotangents at the `top` largest logits: lanes of z.
+fn top_cotangents(p: &mut Problem, z: Id, top: usize) -> Result<Id, OpError> {
+    let (rows, width, logits) = (p.rows(), Dim::from(p.head.width), p.head.logits);
+    let mut b = Build::new(&mut p.graph);
+    let mut rest = logits;
+    let mut masks = Vec::with_capacity(top);
+    for _ in 0..top {
+        let mask = functions::first_max(&mut b, rest, 1)?;
+        let lowered = b.scale(mask, -1e30)?;
+        rest = b.add(rest, lowered)?;
+        masks.push(b.reshape(mask, &[Dim::from(1), rows, width])?);
+    }
+    let stack = functions::concat(&mut b, &masks, 0)?;
+    let shape: Vec<Dim> = std::iter::once(Dim::from(top)).chain(b.fact(z).shape.clone()).collect();
+    b.reshape(stack, &shape)
+}
+
+/// Σᵢⱼ Hᵢⱼ ⟨gᵢ, gⱼ⟩ over all entries of z, or over the `top` largest logits alone (the paper's shortcut
+/// for many classes: biased).
+pub(super) fn build(
+    p: &mut Problem,
+    wants: Wants,
+    top: Option<usize>,
+    outputs: &mut Vec<(String, Id)>,
+) -> Result<(), Error> {
+    let z = logits(p)?;
+    let top = top.filter(|k| *k < p.head.width);
+    let (rows, d, width) = (p.rows(), p.dimension, p.head.width);
+    if let (Some(k), Target::EveryProb) = (top, p.target) {
+        return Err(request(format!("closed-form:{k} leaves classes out; for every class use closed-form")));
+    }
+    if wants.gradient && top.is_some() {
+        outputs.push(("gradient".to_owned(), p.gradient()?));
+    }
+    let stack = top.map(|k| top_cotangents(p, z, k)).transpose()?;
+    let lanes = Dim::from(top.unwrap_or(width));
+    let mut b = Build::new(&mut p.graph);
+    let units = match stack {
+        Some(stack) => b.declare_lanes(stack, z)?,
+        None => unit_cotangents(&mut b, z)?,
+    };
+    let jacobian = pull(&mut b, p.x, z, units, d)?;
+    if p.target == Target::EveryProb {
+        let probabilities = p.head.probabilities(&mut b)?;
+        return every_class(p, wants, probabilities, jacobian, outputs);
+    }
+    // ∂h/∂z and the rows of ∇²h.
+    let one = b.scalar(1.0);
+    let ones = b.expand(one, &[rows])?;
+    let slope = diff::vjp(&mut b, &Derivatives::from([(p.f, ones)]), &[z])?[0];
+    let slope = slope.ok_or_else(|| request("the target does not depend on the input"))?;
+    let bent = diff::jvp(&mut b, &[slope], &Derivatives::from([(z, units)]))?[0];
+    let bent = bent.ok_or_else(|| request("the target has no curvature"))?;
+    let bent = b.stacked(bent)?;
+    let mut b = Build::new(&mut p.graph);
+    let bent = b.reshape(bent, &[lanes, rows, Dim::from(width)])?;
+    let mut hessian = b.transpose(bent, &[1, 0, 2])?;
+    if let Some(stack) = stack {
+        let columns = b.reshape(stack, &[lanes, rows, Dim::from(width)])?;
+        let columns = b.transpose(columns, &[1, 2, 0])?;
+        hessian = functions::matmul(&mut b, hessian, columns)?;
+    }
+    if wants.gradient && top.is_none() {
+        let slope = b.reshape(slope, &[rows, Dim::from(1), Dim::from(width)])?;
+        let gradient = functions::matmul(&mut b, slope, jacobian)?;
+        let shape = b.fact(p.x).shape.clone();
+        outputs.push(("gradient".to_owned(), b.reshape(gradient, &shape)?));
+    }
+    // Where a common offset of the logits does not matter, rows relative to the likeliest class avoid
+    // cancellation between large gradients.
+    let centred = if top.is_none() && ignores_offset(p.target) {
+        let z = b.reshape(z, &[rows, Dim::from(width)])?;
+        let first = functions::first_max(&mut b, z, 1)?;
+        let first = b.reshape(first, &[rows, Dim::from(1), Dim::from(width)])?;
+        let leading = functions::matmul(&mut b, first, jacobian)?;
+        b.sub(jacobian, leading)?
+    } else {
+        jacobian
+    };
+    if wants.diagonal {
+        let product = functions::matmul(&mut b, hessian, centred)?;
+        let terms = b.mul(product, centred)?;
+        let diagonal = b.sum(terms, &[1])?;
+        let flat = b.reshape(diagonal, &[rows, Dim::from(d)])?;
+        if wants.laplacian {
+            outputs.push(("laplacian".to_owned(), row_sum(&mut b, flat)?));
+        }
+        let shape = b.fact(p.x).shape.clone();
+        outputs.push(("diagonal".to_owned(), b.reshape(flat, &shape)?));
+    } else {
+        let across = b.transpose(centred, &[0, 2, 1])?;
+        let gram = functions::matmul(&mut b, centred, across)?;
+        let terms = b.mul(hessian, gram)?;
+        let count = top.unwrap_or(width);
+        let flat = b.reshape(terms, &[rows, Dim::from(count * count)])?;
+        outputs.push(("laplacian".to_owned(), row_sum(&mut b, flat)?));
+    }
+    Ok(())
+}
+
+/// Δp_k = p_k(‖g_k − ḡ‖² − V) and ∂_dd p_k for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖².
+fn every_class(
+    p: &mut Problem,
+    wants: Wants,
+    probabilities: Id,
+    jacobian: Id,
+    outputs: &mut Vec<(String, Id)>,
+) -> Result<(), Error> {
+    let (rows, width, sample) = (p.rows(), Dim::from(p.head.width), p.sample_shape());
+    let mut b = Build::new(&mut p.graph);
+    let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
+    let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;
+    let mean = functions::matmul(&mut b, row, jacobian)?;
+    let off = b.sub(jacobian, mean)?;
+    let maps: Vec<Dim> = [rows, width].into_iter().chain(sample).collect();
+    if wants.gradient {
+        let gradient = b.mul(off, column)?;
+        outputs.push(("gradient".to_owned(), b.reshape(gradient, &maps)?));
+    }
+    if wants.diagonal {
+        let squares = b.square(off)?;
+        let spread = functions::matmul(&mut b, row, squares)?;
+        let bend = b.sub(squares, spread)?;
+        let diagonal = b.mul(bend, column)?;
+        outputs.push(("diagonal".to_owned(), b.reshape(diagonal, &maps)?));
+    }
+    if wants.laplacian {
+        let squares = functions::square_sum(&mut b, off, 2)?;
+        let norms = b.reshape(squares, &[rows, width])?;
+        outputs.push(("laplacian".to_owned(), class_laplacians(&mut b, probabilities, norms)?));
+    }
+    Ok(())
+}
+
+/// p_k(n_k − Σ pᵢ nᵢ) from n_k = ‖g_k − ḡ‖².
+fn class_laplacians(b: &mut Build<'_>, p: Id, norms: Id) -> Result<Id, OpError> {
+    let weighted = b.mul(p, norms)?;
+    let spread = b.sum(weighted, &[1])?;
+    let bend = b.sub(norms, spread)?;
+    b.mul(p, bend)
+}
+
+/// The parts of a head made of class probabilities, for one class or a function of all of them.
+struct ClassTarget {
+    /// The probability that multiplies the square of the class's own row; absent for energy.
+    own: Option<Id>,
+    /// What multiplies V.
+    spread: Id,
+    /// The cotangent at z of the class's own row, e_k − p.
+    cotangent: Option<Id>,
+}
+
+/// Δf = own·‖Jᵀ(e_k − p)‖² − spread·V: prob has (p_k, p_k), logprob (0, 1), energy (0, 1).
+fn class_target(p: &mut Problem, z: Id) -> Result<ClassTarget, Error> {
+    let rows = p.rows();
+    let (target, head) = (p.target, p.head);
+    let mut b = Build::new(&mut p.graph);
+    let probabilities = head.probabilities(&mut b)?;
+    match target {
+        Target::Prob(class) => {
+            let mask = match class {
+                None => functions::first_max(&mut b, head.logits, 1)?,
+                Some(k) => {
+                    let mut row = vec![0.0; head.width];
+                    row[k] = 1.0;
+                    b.graph_mut().constant(Tensor::floats(&[1, head.width], row)?)
+                }
+            };
+            let cotangent = b.sub(mask, probabilities)?;
+            let shape = b.fact(z).shape.clone();
+            let cotangent = b.reshape(cotangent, &shape)?;
+            Ok(ClassTarget { own: Some(p.f), spread: p.f, cotangent: Some(cotangent) })
+        }
+        Target::LogProb(_) | Target::Energy => {
+            let one = b.scalar(1.0);
+            Ok(ClassTarget { own: None, spread: b.expand(one, &[rows])?, cotangent: None })
+        }
+        other => Err(request(format!("this method applies to prob, logprob and energy, not {other}"))),
+    }
+}
+
+/// f's second derivatives from squared rows: own (N × D, may be absent) and spread (N × D).
+fn combine(
+    b: &mut Build<'_>,
+    parts: &ClassTarget,
+    own: Option<Id>,
+    spread: Id,
+    rows: Dim,
+) -> Result<Id, OpError> {
+    let column = |b: &mut Build<'_>, v: Id| -> Result<Id, OpError> {
+        if b.fact(spread).rank() == 2 { b.reshape(v, &[rows, Dim::from(1)]) } else { Ok(v) }
+    };
+    let weight = column(b, parts.spread)?;
+    let minus = b.mul(spread, weight)?;
+    match (own, parts.own) {
+        (Some(own), Some(weight)) => {
+            let weight = column(b, weight)?;
+            let plus = b.mul(own, weight)?;
+            b.sub(plus, minus)
+        }
+        _ => b.neg(minus),
+    }
+}
+
+/// V̂ = mean ‖Jᵀξ‖² with ξ = √p⊙ε − p⟨√p, ε⟩ and ε random signs: cov ξ = diag p − ppᵀ, so V̂ is unbiased,
+/// and so is every entry of (Jᵀξ)².
+pub(super) fn probe(
+    p: &mut Problem,
+    wants: Wants,
+    count: usize,
+    signs: Signs,
+    outputs: &mut Vec<(String, Id)>,
+) -> Result<Option<SignInput>, Error> {
+    if p.target == Target::EveryProb {
+        return Err(request(format!("probe:{count} estimates one class; for every class use closed-form")));
+    }
+    if !matches!(p.target, Target::Prob(_) | Target::LogProb(_) | Target::Energy) {
+        return probe_any(p, wants, count, signs, outputs);
+    }
+    let z = logits(p)?;
+    let parts = class_target(p, z)?;
+    let (rows, d, head) = (p.rows(), p.dimension, p.head);
+    let mut b = Build::new(&mut p.graph);
+    let probabilities = head.probabilities(&mut b)?;
+    let (epsilon, input) = sign_lanes(&mut b, "signs", probabilities, count, signs)?;
+    let xi = xi(&mut b, probabilities, epsilon)?;
+    let mut plain = Build::new(b.graph_mut());
+    let z_shape = plain.fact(z).shape.clone();
+    let lanes = |n: usize| -> Vec<Dim> { std::iter::once(Dim::from(n)).chain(z_shape.clone()).collect() };
+    let xi = plain.reshape(xi, &lanes(count))?;
+    let own = parts.cotangent.map(|c| plain.reshape(c, &lanes(1))).transpose()?;
+    let all = match own {
+        Some(own) => functions::concat(&mut plain, &[own, xi], 0)?,
+        None => xi,
+    };
+    let mut b = Build::new(&mut p.graph);
+    let cotangents = b.declare_lanes(all, z)?;
+    let pulled = pull(&mut b, p.x, z, cotangents, d)?;
+    let mut b = Build::new(&mut p.graph);
+    let extra = usize::from(own.is_some());
+    let pick = |b: &mut Build<'_>, start: usize, len: usize| functions::slice(b, pulled, 1, start, len);
+    if wants.gradient {
+        let gradient = match (own, parts.own) {
+            (Some(_), Some(weight)) => {
+                let row = pick(&mut b, 0, 1)?;
+                let weight = b.reshape(weight, &[rows, Dim::from(1), Dim::from(1)])?;
+                let gradient = b.mul(row, weight)?;
+                let shape = b.fact(p.x).shape.clone();
+                b.reshape(gradient, &shape)?
+            }
+            _ => p.gradient()?,
+        };
+        outputs.push(("gradient".to_owned(), gradient));
+    }
+    let mut b = Build::new(&mut p.graph);
+    let rows_xi = pick(&mut b, extra, count)?;
+    let squares_own = match own {
+        Some(_) => {
+            let row = pick(&mut b, 0, 1)?;
+            let square = b.square(row)?;
+            Some(b.reshape(square, &[rows, Dim::from(d)])?)
+        }
+        None => None,
+    };
+    if wants.diagonal {
+        let squares = b.square(rows_xi)?;
+        let sum = b.sum(squares, &[1])?;
+        let spread = b.scale(sum, 1.0 / count as f64)?;
+        let spread = b.reshape(spread, &[rows, Dim::from(d)])?;
+        let diagonal = combine(&mut b, &parts, squares_own, spread, rows)?;
+        let shape = b.fact(p.x).shape.clone();
+        outputs.push(("diagonal".to_owned(), b.reshape(diagonal, &shape)?));
+    }
+    if wants.laplacian || wants.stderr {
+        let norms = functions::square_sum(&mut b, rows_xi, 2)?;
+        let norms = b.reshape(norms, &[rows, Dim::from(count)])?;
+        let draws = b.transpose(norms, &[1, 0])?;
+        let (mean, error) = mean_and_error(&mut b, draws, count)?;
+        let own = squares_own.map(|s| row_sum(&mut b, s)).transpose()?;
+        if wants.laplacian {
+            outputs.push(("laplacian".to_owned(), combine(&mut b, &parts, own, mean, rows)?));
+        }
+        if let (true, Some(error)) = (wants.stderr, error) {
+            outputs.push(("stderr".to_owned(), b.mul(error, parts.spread)?));
+        }
+    }
+    Ok(input)
+}
+
+/// √p⊙ε − p⟨√p, ε⟩ in lanes.
+fn xi(b: &mut Build<'_>, p: Id, epsilon: Id) -> Result<Id, OpError> {
+    let root = functions::sqrt(b, p)?;
+    let first = b.mul(root, epsilon)?;
+    let inner = b.sum(first, &[1])?;
+    let second = b.mul(p, inner)?;
+    let xi = b.sub(first, second)?;
+    b.stacked(xi)
+}
+
+/// Any head: tr(JᵀHJ) = E ⟨Jᵀε, JᵀHε⟩ with ε random signs in the space of z, two products a probe.
+fn probe_any(
+    p: &mut Problem,
+    wants: Wants,
+    count: usize,
+    signs: Signs,
+    outputs: &mut Vec<(String, Id)>,
+) -> Result<Option<SignInput>, Error> {
+    let z = logits(p)?;
+    if wants.gradient {
+        outputs.push(("gradient".to_owned(), p.gradient()?));
+    }
+    let (rows, d, x, f) = (p.rows(), p.dimension, p.x, p.f);
+    let mut b = Build::new(&mut p.graph);
+    let (epsilon, input) = sign_lanes(&mut b, "signs", z, count, signs)?;
+    let one = b.scalar(1.0);
+    let ones = b.expand(one, &[rows])?;
+    let slope = diff::vjp(&mut b, &Derivatives::from([(f, ones)]), &[z])?[0];
+    let slope = slope.ok_or_else(|| request("the target does not depend on the input"))?;
+    let bent = diff::jvp(&mut b, &[slope], &Derivatives::from([(z, epsilon)]))?[0];
+    let bent = bent.ok_or_else(|| request("the target has no curvature"))?;
+    let left = pull(&mut b, x, z, epsilon, d)?;
+    let right = pull(&mut b, x, z, bent, d)?;
+    let mut b = Build::new(&mut p.graph);
+    let product = b.mul(left, right)?;
+    if wants.diagonal {
+        let sum = b.sum(product, &[1])?;
+        let mean = b.scale(sum, 1.0 / count as f64)?;
+        let shape = b.fact(x).shape.clone();
+        outputs.push(("diagonal".to_owned(), b.reshape(mean, &shape)?));
+    }
+    if wants.laplacian || wants.stderr {
+        let draws = b.sum(product, &[2])?;
+        let draws = b.reshape(draws, &[rows, Dim::from(count)])?;
+        let draws = b.transpose(draws, &[1, 0])?;
+        let (mean, error) = mean_and_error(&mut b, draws, count)?;
+        if wants.laplacian {
+            outputs.push(("laplacian".to_owned(), mean));
+        }
+        if let (true, Some(error)) = (wants.stderr, error) {
+            outputs.push(("stderr".to_owned(), error));
+        }
+    }
+    Ok(input)
+}

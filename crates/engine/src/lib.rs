@@ -1,0 +1,34 @@
+//! Open a model, derive it, compile the derivative, run it.
+//!
+//! ```no_run
+//! use taste_engine::{Backend, Model, Request, Value, Wants};
+//!
+//! let model = Model::open("classifier.onnx".as_ref())?;
+//! let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
+//! let derived = model.derive(&Request { wants, ..Request::default() })?;
+//! let mut compiled = derived.compile(&Backend::Rten, 2)?;
+//! let x = Value::from(ndarray::ArrayD::<f32>::zeros(vec![8, 3, 32, 32]));
+//! let results = compiled.run(&[(derived.wrt(), &x)], 0)?;
+//! println!("{:?} by {}", results.laplacian, derived.method());
+//! # Ok::<(), taste_engine::Error>(())
+//! ```
+
+mod backend;
+mod derive;
+mod error;
+mod memory;
+mod method;
+mod model;
+mod random;
+mod run;
+mod target;
+mod value;
+
+pub use backend::{Backend, Session};
+pub use derive::Wants;
+pub use error::Error;
+pub use method::Method;
+pub use model::{Batch, Derived, InputInfo, Model, Request};
+pub use run::{Compiled, Outputs};
+pub use target::Target;
+pub use value::Value;

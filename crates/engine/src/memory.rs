@@ -1,0 +1,59 @@
+//! How much memory a graph needs.
+
+use std::collections::HashMap;
+
+use taste_graph::{Graph, Id};
+
+/// Bytes of one element in the engines.
+const ELEMENT: usize = 4;
+/// More samples at once do not make a run faster.
+const MOST: usize = 256;
+
+/// The most bytes that are live at once when a graph runs, values in order and freed after last use.
+fn peak(graph: &Graph, ends: &[Id], batch: usize) -> usize {
+    let order = graph.ancestors(ends, &[]);
+    let bytes = |id: Id| -> usize {
+        if graph.as_constant(id).is_some() {
+            return 0;
+        }
+        let sizes = graph.fact(id).at(batch).shape;
+        sizes.iter().fold(ELEMENT, |p, &d| p.saturating_mul(d))
+    };
+    let mut uses: HashMap<Id, usize> = HashMap::new();
+    for arg in order.iter().flat_map(|&n| &graph.nodes()[n].args).chain(ends) {
+        *uses.entry(*arg).or_default() += 1;
+    }
+    let (mut live, mut most) = (0usize, 0usize);
+    for n in order {
+        let node = &graph.nodes()[n];
+        live = node.outs.iter().fold(live, |l, o| l.saturating_add(bytes(*o)));
+        most = most.max(live);
+        for arg in &node.args {
+            if let Some(left) = uses.get_mut(arg) {
+                *left -= 1;
+                if *left == 0 {
+                    live = live.saturating_sub(bytes(*arg));
+                }
+            }
+        }
+    }
+    most
+}
+
+/// How many samples fit into `budget` bytes.
+pub(crate) fn chunk(graph: &Graph, outputs: &[(String, Id)], budget: usize) -> usize {
+    let ends: Vec<Id> = outputs.iter().map(|o| o.1).collect();
+    let (one, two) = (peak(graph, &ends, 1), peak(graph, &ends, 2));
+    let each = two.saturating_sub(one).max(1);
+    let base = one.saturating_sub(each);
+    (budget.saturating_sub(base) / each).clamp(1, MOST)
+}
+
+/// How many directions at once fit into `budget` bytes with a few samples.
+pub(crate) fn lanes(graph: &Graph, f: Id, budget: usize) -> usize {
+    const SAMPLES: usize = 8;
+    // Tangents are live beside squares and products of the same size.
+    const COPIES: usize = 4;
+    let each = peak(graph, &[f], 1).saturating_mul(COPIES * SAMPLES).max(1);
+    (budget / each).clamp(8, 4096)
+}
