@@ -214,6 +214,13 @@ fn conv_samples() -> Vec<Sample> {
 }
 
 fn transposed_samples() -> Vec<Sample> {
+    let same = |title: &str, mode: &str| {
+        Sample::new(title)
+            .active(&[1, 1, 3])
+            .fixed(&[1, 1, 3])
+            .int_list("strides", &[2])
+            .string("auto_pad", mode)
+    };
     vec![
         Sample::new("stride 1")
             .active(&[2, 2, 2, 3])
@@ -240,11 +247,18 @@ fn transposed_samples() -> Vec<Sample> {
             .int_list("strides", &[3, 2])
             .int_list("output_shape", &[10, 8])
             .int_list("output_padding", &[1, 1]),
-        Sample::new("same")
+        same("same, upper", "SAME_UPPER"),
+        same("same, lower", "SAME_LOWER"),
+        Sample::new("size given, odd padding")
             .active(&[1, 1, 3])
             .fixed(&[1, 1, 4])
             .int_list("strides", &[2])
-            .string("auto_pad", "SAME_LOWER"),
+            .int_list("output_shape", &[5]),
+        Sample::new("size given, beyond the window")
+            .active(&[1, 1, 3])
+            .fixed(&[1, 1, 2])
+            .int_list("strides", &[2])
+            .int_list("output_shape", &[9]),
         Sample::new("kernel shorter than the stride")
             .active(&[1, 2, 3])
             .fixed(&[2, 1, 1])

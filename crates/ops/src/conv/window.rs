@@ -81,9 +81,10 @@ impl Window {
         let first = self.begin[axis].saturating_sub(offset).div_ceil(stride);
         // Positions p with stride · p + offset − begin < size.
         let past = (size + self.begin[axis]).saturating_sub(offset).div_ceil(stride).min(positions);
-        let len = past.saturating_sub(first);
-        let start = if len == 0 { 0 } else { stride * first + offset - self.begin[axis] };
-        Touch { start, first, len }
+        if past <= first {
+            return Touch { start: 0, first: 0, len: 0 };
+        }
+        Touch { start: stride * first + offset - self.begin[axis], first, len: past - first }
     }
 }
 
