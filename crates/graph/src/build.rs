@@ -90,7 +90,10 @@ impl<'g> Build<'g> {
         // An operator that sums over the batch, or hides it inside another axis, needs all of it.
         let keeps_batch = fact.depends_on_batch() || facts.iter().all(|f| !f.depends_on_batch());
         let spreads = keeps_batch && facts.iter().chain([&fact]).all(spreads);
-        let uniform = spreads && args.iter().all(steady);
+        let mixes = facts.iter().chain([&fact]).any(|f| {
+            f.shape.iter().position(|d| d.depends_on_batch()).is_some_and(|axis| op.mixes(axis))
+        });
+        let uniform = spreads && !mixes && args.iter().all(steady);
         let op = match op.with_batch(Dim::fixed(1)) {
             Some(single) if uniform => single,
             _ => op.clone(),

@@ -30,6 +30,12 @@ pub trait Op: fmt::Debug + Any + Send + Sync {
         None
     }
 
+    /// Whether elements at different positions along an axis meet without the axis being summed away,
+    /// so that one position cannot stand for all even where they are equal: running sums.
+    fn mixes(&self, _axis: usize) -> bool {
+        false
+    }
+
     /// Writes ONNX nodes and returns the names of their results.
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError>;
 }

@@ -22,7 +22,7 @@ fn read_transpose(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 }
 
 /// The product of sizes of which at most one depends on the batch.
-fn product(dims: &[Dim]) -> Option<Dim> {
+pub(crate) fn product(dims: &[Dim]) -> Option<Dim> {
     dims.iter().try_fold(Dim::from(1), |p, d| match (p.as_fixed(), d.as_fixed()) {
         (Some(k), _) => {
             Some(Dim { per_batch: d.per_batch.checked_mul(k)?, fixed: d.fixed.checked_mul(k)? })

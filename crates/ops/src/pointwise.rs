@@ -102,6 +102,21 @@ pub(crate) static RECIPROCAL: Function = Function {
     }),
 };
 
+pub(crate) static SQRT: Function = Function {
+    name: "Sqrt",
+    value: f64::sqrt,
+    d1: |b, _, y| {
+        let r = b.push(Unary(&RECIPROCAL), &[y])?;
+        b.scale(r, 0.5)
+    },
+    d2: Some(|b, _, y| {
+        let r = b.push(Unary(&RECIPROCAL), &[y])?;
+        let r2 = b.square(r)?;
+        let r3 = b.mul(r2, r)?;
+        b.scale(r3, -0.25)
+    }),
+};
+
 static TANH: Function = Function {
     name: "Tanh",
     value: f64::tanh,
@@ -172,6 +187,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry::new("Log", |r| read(r, &LOG), || samples(0.2, 3.0)),
     Entry::new("Reciprocal", |r| read(r, &RECIPROCAL), || samples(0.3, 2.0)),
     Entry::new("Relu", |r| read(r, &RELU), || samples(-1.0, 1.0)),
+    Entry::new("Sqrt", |r| read(r, &SQRT), || samples(0.3, 2.0)),
     Entry::new("Tanh", |r| read(r, &TANH), || samples(-2.0, 2.0)),
     Entry::new(
         "Sign",

@@ -2,14 +2,15 @@
 
 use ndarray::Axis;
 use taste_graph::{
-    Build, Calculus, Composite, Concrete, Emitter, Id, Lift, Op, OpError, Tensor, take,
+    Build, Calculus, Composite, Concrete, DType, Emitter, Id, Lift, Op, OpError, Tensor, take,
 };
 use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    pointwise::{EXP, LOG, RECIPROCAL, Unary},
-    reduce::{Extreme, ReduceExtreme},
+    layout::product,
+    pointwise::{EXP, LOG, Unary},
+    reduce::ReduceExtreme,
 };
 
 /// exp(x) / Σ exp(x) along an axis, or its logarithm.
@@ -30,6 +31,9 @@ impl Op for Softmax {
         let [x] = take(args)?;
         if self.axis >= x.rank() {
             return Err(OpError::shape("an axis below", x.rank(), self.axis));
+        }
+        if x.dtype != DType::Float {
+            return Err(OpError::DType { want: DType::Float, got: x.dtype });
         }
         Ok(vec![x.clone()])
     }
@@ -61,38 +65,43 @@ impl Op for Softmax {
 }
 
 impl Composite for Softmax {
-    /// The maximum is subtracted as a constant, which changes nothing: the result does not depend on
-    /// it.
+    /// exp(x − log Σ exp(x)): a tangent meets one product after the sum. The maximum is subtracted as a
+    /// constant, which changes nothing: the result does not depend on it.
     fn expand(&self, b: &mut Build<'_>, args: &[Id]) -> Result<Id, OpError> {
-        let max = b.push(ReduceExtreme { axis: self.axis, extreme: Extreme::Max }, args)?;
+        let max = b.push(ReduceExtreme::frozen_max(&[self.axis]), args)?;
         let centred = b.sub(args[0], max)?;
         let exp = b.push(Unary(&EXP), &[centred])?;
         let sum = b.sum(exp, &[self.axis])?;
-        if self.log {
-            let log_sum = b.push(Unary(&LOG), &[sum])?;
-            b.sub(centred, log_sum)
-        } else {
-            let scale = b.push(Unary(&RECIPROCAL), &[sum])?;
-            b.mul(exp, scale)
-        }
+        let log_sum = b.push(Unary(&LOG), &[sum])?;
+        let log = b.sub(centred, log_sum)?;
+        if self.log { Ok(log) } else { b.push(Unary(&EXP), &[log]) }
     }
+}
+
+/// The meaning of an axis before opset 13: everything from the axis on is one distribution. Returns the
+/// argument with these axes as one, and that axis.
+pub(crate) fn old_distribution(r: &mut Reader<'_, '_>, x: Id) -> Result<(Id, usize), OpError> {
+    let rank = r.rank(x);
+    let axis = r.int_or("axis", 1);
+    let axis = if i64::try_from(rank) == Ok(axis) { rank } else { r.axis(axis, rank)? };
+    let (outer, inner) = r.fact(x).shape.split_at(axis);
+    let inner = product(inner)
+        .ok_or_else(|| OpError::unsupported("a distribution over two axes of", "the batch size"))?;
+    let shape = [outer, &[inner]].concat();
+    Ok((r.b.reshape(x, &shape)?, axis))
 }
 
 fn read(r: &mut Reader<'_, '_>, log: bool) -> Result<Vec<Id>, OpError> {
     let [x] = r.take()?;
-    let rank = r.rank(x);
-    if r.opset < 13 {
-        // The old meaning: everything from the axis on is one distribution.
-        let axis = r.int_or("axis", 1);
-        let axis = if axis == rank as i64 { rank } else { r.axis(axis, rank)? };
-        if axis + 1 != rank {
-            return Err(OpError::unsupported("softmax over several axes (opset below 13)", axis));
-        }
-        return Ok(vec![r.b.push(Softmax { axis, log }, &[x])?]);
-    }
-    let axis = r.int_or("axis", -1);
-    let axis = r.axis(axis, rank)?;
-    Ok(vec![r.b.push(Softmax { axis, log }, &[x])?])
+    let shape = r.fact(x).shape.clone();
+    let (x, axis) = if r.opset < 13 {
+        old_distribution(r, x)?
+    } else {
+        let axis = r.int_or("axis", -1);
+        (x, r.axis(axis, shape.len())?)
+    };
+    let y = r.b.push(Softmax { axis, log }, &[x])?;
+    Ok(vec![r.b.reshape(y, &shape)?])
 }
 
 fn samples() -> Vec<Sample> {
@@ -100,6 +109,10 @@ fn samples() -> Vec<Sample> {
         Sample::new("last axis").active(&[2, 4]).batched(),
         Sample::new("axis 1 of 3").active(&[2, 3, 2]).int("axis", 1).batched(),
         Sample::new("axis from the end").active(&[2, 3, 2]).int("axis", -2).batched(),
+        Sample::new("over the batch").active(&[2, 3]).int("axis", 0).batched(),
+        Sample::new("all but the first axis").active(&[2, 3, 2]).opset(12).batched(),
+        Sample::new("everything").active(&[2, 3]).int("axis", 0).opset(9).batched(),
+        Sample::new("last axis of old").active(&[2, 3, 2]).int("axis", -1).opset(11).batched(),
     ]
 }
 

@@ -1,5 +1,0 @@
-//! Convolutions.
-
-use crate::Entry;
-
-pub(crate) const ENTRIES: &[Entry] = &[];

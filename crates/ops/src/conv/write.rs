@@ -1,0 +1,227 @@
+//! Convolutions as ONNX.
+
+use ndarray::{ArrayD, IxDyn};
+use taste_graph::{Dim, Emitter, OpError, Tensor};
+use taste_onnx::{builders, proto::AttributeProto};
+
+use super::Conv;
+
+/// A convolution with explicit attributes; one entry for each spatial axis.
+struct Geometry {
+    kernel: Vec<i64>,
+    strides: Vec<i64>,
+    dilations: Vec<i64>,
+    begin: Vec<i64>,
+    end: Vec<i64>,
+    groups: usize,
+}
+
+fn long(values: &[usize]) -> Vec<i64> {
+    values.iter().map(|&v| v as i64).collect()
+}
+
+impl Geometry {
+    fn attributes(&self) -> Vec<AttributeProto> {
+        vec![
+            builders::attr_ints("kernel_shape", &self.kernel),
+            builders::attr_ints("strides", &self.strides),
+            builders::attr_ints("dilations", &self.dilations),
+            builders::attr_ints("pads", &[&self.begin[..], &self.end[..]].concat()),
+            builders::attr_int("group", self.groups as i64),
+        ]
+    }
+
+    /// `Conv`, after cutting where the padding is negative.
+    fn conv(mut self, e: &mut Emitter<'_>, x: &str, w: &str, size: &[usize]) -> String {
+        let mut cuts = Vec::new();
+        for axis in 0..size.len() {
+            let (begin, end) = (self.begin[axis].min(0), self.end[axis].min(0));
+            if begin < 0 || end < 0 {
+                cuts.push((axis + 2, -begin, size[axis] as i64 + end));
+            }
+            self.begin[axis] -= begin;
+            self.end[axis] -= end;
+        }
+        let x = cut(e, x, &cuts);
+        e.node("Conv", &[x, w.to_owned()], self.attributes())
+    }
+}
+
+/// `Slice` to ranges of (axis, start, end).
+fn cut(e: &mut Emitter<'_>, x: &str, ranges: &[(usize, i64, i64)]) -> String {
+    if ranges.is_empty() {
+        return x.to_owned();
+    }
+    let starts = e.ints(&ranges.iter().map(|r| r.1).collect::<Vec<_>>());
+    let ends = e.ints(&ranges.iter().map(|r| r.2).collect::<Vec<_>>());
+    let axes = e.ints(&ranges.iter().map(|r| r.0 as i64).collect::<Vec<_>>());
+    e.node("Slice", &[x.to_owned(), starts, ends, axes], vec![])
+}
+
+fn transpose(e: &mut Emitter<'_>, x: &str, perm: &[usize]) -> String {
+    e.node("Transpose", &[x.to_owned()], vec![builders::attr_ints("perm", &long(perm))])
+}
+
+/// The order of axes with two of them exchanged.
+fn swapped(rank: usize, a: usize, b: usize) -> Vec<usize> {
+    let mut perm: Vec<usize> = (0..rank).collect();
+    perm.swap(a, b);
+    perm
+}
+
+impl Conv {
+    fn geometry(&self) -> Geometry {
+        let w = &self.window;
+        Geometry {
+            kernel: long(&w.kernel),
+            strides: long(&w.strides),
+            dilations: long(&w.dilations),
+            begin: long(&w.begin),
+            end: long(&w.end),
+            groups: self.groups,
+        }
+    }
+
+    pub(super) fn write_result(&self, e: &mut Emitter<'_>, args: &[String]) -> String {
+        e.node("Conv", args, self.geometry().attributes())
+    }
+
+    /// With stride 1 the adjoint is a convolution with flipped weights, for which engines have faster
+    /// kernels than for `ConvTranspose`.
+    pub(super) fn write_data(
+        &self,
+        e: &mut Emitter<'_>,
+        args: &[String],
+    ) -> Result<String, OpError> {
+        let positions = self.window.positions(&self.size)?;
+        if self.window.strides.iter().any(|&s| s != 1) {
+            return Ok(self.write_transposed(e, args, &positions));
+        }
+        let weights = match e.arg_constant(1).map(Tensor::as_float).transpose()? {
+            Some(w) => {
+                let flipped = self.flip(&w.to_owned());
+                e.tensor(&flipped.into())
+            }
+            None => self.write_flipped(e, &args[1]),
+        };
+        let mut geometry = self.geometry();
+        for axis in 0..self.window.rank() {
+            let reach = self.window.reach(axis) as i64 - 1;
+            geometry.begin[axis] = reach - geometry.begin[axis];
+            geometry.end[axis] = reach - geometry.end[axis];
+        }
+        Ok(geometry.conv(e, &args[0], &weights, &positions))
+    }
+
+    fn write_transposed(
+        &self,
+        e: &mut Emitter<'_>,
+        args: &[String],
+        positions: &[usize],
+    ) -> String {
+        let w = &self.window;
+        let extra: Vec<i64> = (0..w.rank())
+            .map(|a| {
+                let covered = w.strides[a] * (positions[a] - 1) + w.reach(a);
+                (self.size[a] + w.begin[a] + w.end[a] - covered) as i64
+            })
+            .collect();
+        let mut attributes = self.geometry().attributes();
+        attributes.push(builders::attr_ints("output_padding", &extra));
+        e.node("ConvTranspose", args, attributes)
+    }
+
+    /// \[g·o, i, k\] → \[g·i, o, k\], backwards along the kernel.
+    fn flip(&self, w: &ArrayD<f64>) -> ArrayD<f64> {
+        let (outputs, inputs) = (w.shape()[0] / self.groups, w.shape()[1]);
+        let shape = [&[self.groups * inputs, outputs], &self.window.kernel[..]].concat();
+        ArrayD::from_shape_fn(IxDyn(&shape), |at| {
+            let (group, input) = (at[0] / inputs, at[0] % inputs);
+            let mut from = vec![group * outputs + at[1], input];
+            from.extend((0..self.window.rank()).map(|a| self.window.kernel[a] - 1 - at[2 + a]));
+            w[IxDyn(&from)]
+        })
+    }
+
+    /// [`Conv::flip`] of weights that are computed.
+    fn write_flipped(&self, e: &mut Emitter<'_>, w: &str) -> String {
+        let shape = e.arg_fact(1).shape.clone();
+        let rank = shape.len();
+        let (outputs, inputs) = (shape[0].fixed / self.groups as i64, shape[1].fixed);
+        let mut w = w.to_owned();
+        if self.groups == 1 {
+            w = transpose(e, &w, &swapped(rank, 0, 1));
+        } else {
+            let dim = |fixed: i64| Dim { per_batch: 0, fixed };
+            let mut split = vec![Dim::from(self.groups), dim(outputs), dim(inputs)];
+            split.extend(&shape[2..]);
+            w = e.reshape(&w, &split);
+            w = transpose(e, &w, &swapped(rank + 1, 1, 2));
+            let mut merged = vec![dim(inputs * self.groups as i64), dim(outputs)];
+            merged.extend(&shape[2..]);
+            w = e.reshape(&w, &merged);
+        }
+        let axes: Vec<i64> = (0..self.window.rank())
+            .filter(|&a| self.window.kernel[a] > 1)
+            .map(|a| a as i64 + 2)
+            .collect();
+        if axes.is_empty() {
+            return w;
+        }
+        let starts = e.ints(&vec![-1; axes.len()]);
+        let ends = e.ints(&vec![i64::from(i32::MIN); axes.len()]);
+        let steps = e.ints(&vec![-1; axes.len()]);
+        let axes = e.ints(&axes);
+        e.node("Slice", &[w, starts, ends, axes, steps], vec![])
+    }
+
+    /// A convolution over the batch: channels of x are its batch, y its weights, and stride and
+    /// dilation change places.
+    pub(super) fn write_weights(
+        &self,
+        e: &mut Emitter<'_>,
+        args: &[String],
+    ) -> Result<String, OpError> {
+        let positions = self.window.positions(&self.size)?;
+        let (rank, groups) = (self.window.rank(), self.groups);
+        let data = e.arg_fact(0).shape.clone();
+        let swap = swapped(rank + 2, 0, 1);
+        let x = if groups == 1 {
+            transpose(e, &args[0], &swap)
+        } else {
+            // [n, g·i, …] → [i, g·n, …].
+            let (batch, inputs) = (data[0], data[1].fixed / groups as i64);
+            let inputs = Dim { per_batch: 0, fixed: inputs };
+            let split = [&[batch, Dim::from(groups), inputs], &data[2..]].concat();
+            let x = e.reshape(&args[0], &split);
+            let perm: Vec<usize> = [2, 1, 0].into_iter().chain(3..rank + 3).collect();
+            let x = transpose(e, &x, &perm);
+            let merged = Dim {
+                per_batch: batch.per_batch * groups as i64,
+                fixed: batch.fixed * groups as i64,
+            };
+            e.reshape(&x, &[&[inputs, merged], &data[2..]].concat())
+        };
+        let y = transpose(e, &args[1], &swap);
+        let own = self.geometry();
+        let mut ranges = Vec::new();
+        for axis in 0..rank {
+            // Rows that a stride leaves out make the result longer than the kernel.
+            let padded = self.size[axis] + self.window.begin[axis] + self.window.end[axis];
+            let room = padded - self.window.strides[axis] * (positions[axis] - 1) - 1;
+            let taps = room / self.window.dilations[axis] + 1;
+            if taps > self.window.kernel[axis] {
+                ranges.push((axis + 2, 0, own.kernel[axis]));
+            }
+        }
+        let geometry = Geometry {
+            kernel: long(&positions),
+            strides: own.dilations,
+            dilations: own.strides,
+            ..own
+        };
+        let w = geometry.conv(e, &x, &y, &self.size);
+        let w = cut(e, &w, &ranges);
+        Ok(transpose(e, &w, &swap))
+    }
+}

@@ -1,5 +1,0 @@
-//! Normalisation layers.
-
-use crate::Entry;
-
-pub(crate) const ENTRIES: &[Entry] = &[];

@@ -1,5 +1,0 @@
-//! Pooling over windows.
-
-use crate::Entry;
-
-pub(crate) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,271 @@
+use ndarray::{ArrayD, Axis, IxDyn, Zip};
+use taste_graph::{
+    Build, Calculus, Composite, Concrete, DType, Dim, Emitter, Id, Lift, Op, OpError, Tensor,
+    algebra::{Scatter, Slice, Span},
+    take,
+};
+use taste_onnx::builders;
+
+use super::{CONSTANT_LIMIT, Field};
+use crate::{
+    Reader, Sample,
+    conv::{Conv, Place},
+};
+
+/// Below every element, and finite, so that nothing times it is undefined.
+const LOWEST: f64 = -3e38;
+
+/// The largest element of each window. Derivatives flow to the first that is largest.
+#[derive(Clone, Debug)]
+pub(super) struct MaxPool {
+    pub(super) field: Field,
+}
+
+impl MaxPool {
+    /// Builds the pool; engines' own pools are not dilated.
+    pub(super) fn push(self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+        if self.field.is_native() { b.push(self, &[x]) } else { self.expand(b, &[x]) }
+    }
+
+    /// Windows side by side: each axis becomes two, and the mask selects within the second ones.
+    fn expand_tiles(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+        let positions = self.field.positions()?;
+        let (kernel, rank) = (&self.field.window.kernel, positions.len());
+        let lead = b.fact(x).shape[..2].to_vec();
+        let spans: Vec<(usize, Span)> = (0..rank)
+            .map(|a| (a + 2, Span { start: 0, step: 1, len: positions[a] * kernel[a] }))
+            .filter(|(axis, span)| span.len < self.field.size[axis - 2])
+            .collect();
+        let x = if spans.is_empty() { x } else { b.push(Slice { spans }, &[x])? };
+        let (mut split, mut windows, mut flat) = (lead.clone(), lead.clone(), lead.clone());
+        for axis in 0..rank {
+            split.extend([positions[axis], kernel[axis]].map(Dim::from));
+        }
+        let result = [&lead[..], &positions.iter().map(|&p| Dim::from(p)).collect::<Vec<_>>()];
+        let result = result.concat();
+        windows.extend(positions.iter().chain(kernel).map(|&v| Dim::from(v)));
+        flat.extend(positions.iter().map(|&p| Dim::from(p)));
+        flat.push(Dim::from(self.field.taps()));
+        let places = (0..rank).map(|a| 2 + 2 * a);
+        let taps: Vec<usize> = (0..rank).map(|a| 3 + 2 * a).collect();
+        let perm: Vec<usize> =
+            [0, 1].into_iter().chain(places).chain(taps.iter().copied()).collect();
+        let mut back = vec![0; perm.len()];
+        for (to, &from) in perm.iter().enumerate() {
+            back[from] = to;
+        }
+        let x = b.reshape(x, &split)?;
+        let sorted = b.transpose(x, &perm)?;
+        let sorted = b.reshape(sorted, &flat)?;
+        let mask = b.push(FirstMax { axis: rank + 2 }, &[sorted])?;
+        let mask = b.reshape(mask, &windows)?;
+        let mask = b.transpose(mask, &back)?;
+        let picked = b.mul(x, mask)?;
+        let sum = b.sum(picked, &taps)?;
+        b.reshape(sum, &result)
+    }
+
+    /// Any window: a convolution of each channel with one kernel for each tap lays windows out as
+    /// channels. The mask sees padding that is below every element, the sum sees zeros there.
+    fn expand_windows(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+        let (window, size, taps) = (&self.field.window, &self.field.size, self.field.taps());
+        let padded: Vec<usize> =
+            (0..size.len()).map(|a| window.begin[a] + size[a] + window.end[a]).collect();
+        let elements = padded.iter().fold(1usize, |n, &p| n.saturating_mul(p));
+        if taps.saturating_mul(taps) > CONSTANT_LIMIT || elements > CONSTANT_LIMIT {
+            return Err(OpError::unsupported("derivatives of a maximum over windows of", taps));
+        }
+        let shape = b.fact(x).shape.clone();
+        let channels = shape[1].as_fixed().ok_or_else(|| {
+            OpError::unsupported("pooling with a number of channels that is", shape[1])
+        })?;
+        let merged =
+            Dim { per_batch: shape[0].per_batch * channels, fixed: shape[0].fixed * channels };
+        let folded = [&[merged, Dim::from(1)], &shape[2..]].concat();
+        let x = b.reshape(x, &folded)?;
+        let one_hot =
+            ArrayD::from_shape_fn(IxDyn(&[taps, taps]), |at| f64::from(u8::from(at[0] == at[1])));
+        let one_hot = one_hot
+            .into_shape_with_order(IxDyn(&[&[taps, 1], &window.kernel[..]].concat()))
+            .map_err(|e| OpError::invalid(e.to_string()))?;
+        let one_hot = b.graph_mut().constant(one_hot.into());
+        let conv = Conv { window: window.clone(), groups: 1, yields: Place::Y, size: size.clone() };
+        let windows = b.push(conv.clone(), &[x, one_hot])?;
+        let mask = if self.field.is_padded() {
+            let low = ArrayD::from_shape_fn(IxDyn(&padded), |at| {
+                let inside = (0..size.len())
+                    .all(|a| (window.begin[a]..window.begin[a] + size[a]).contains(&at[a]));
+                if inside { 0.0 } else { LOWEST }
+            });
+            let low = b.graph_mut().constant(low.into());
+            let spans = (0..size.len())
+                .map(|a| (a + 2, Span { start: window.begin[a], step: 1, len: size[a] }))
+                .collect();
+            let wide = b.push(Scatter { spans, sizes: padded.clone() }, &[x])?;
+            let wide = b.add(wide, low)?;
+            let zeros = vec![0; size.len()];
+            let window =
+                crate::conv::window::Window { begin: zeros.clone(), end: zeros, ..window.clone() };
+            let all = b.push(Conv { window, size: padded, ..conv }, &[wide, one_hot])?;
+            b.push(FirstMax { axis: 1 }, &[all])?
+        } else {
+            b.push(FirstMax { axis: 1 }, &[windows])?
+        };
+        let picked = b.mul(windows, mask)?;
+        let sum = b.sum(picked, &[1])?;
+        let mut result = shape[..2].to_vec();
+        result.extend(self.field.positions()?.into_iter().map(Dim::from));
+        b.reshape(sum, &result)
+    }
+}
+
+impl Op for MaxPool {
+    fn name(&self) -> &'static str {
+        "MaxPool"
+    }
+
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [x] = take(args)?;
+        if x.dtype != DType::Float {
+            return Err(OpError::DType { want: DType::Float, got: x.dtype });
+        }
+        Ok(vec![x.with_shape(self.field.result(&x.shape)?)])
+    }
+
+    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let [x] = take(args)?;
+        let shape = self.field.result(x.shape())?;
+        let mut y = ArrayD::from_elem(IxDyn(&shape), f64::NEG_INFINITY);
+        let x = x.as_float()?;
+        for [from, to] in self.field.parts()? {
+            let part = y.slice_mut(&to[..]);
+            Zip::from(part).and(x.slice(&from[..])).for_each(|y, &x| *y = y.max(x));
+        }
+        Ok(vec![y.into()])
+    }
+
+    fn calculus(&self) -> Calculus<'_> {
+        Calculus::Composite(self)
+    }
+
+    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
+        Lift::Fold
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
+        Ok(vec![e.node("MaxPool", args, self.field.attributes())])
+    }
+}
+
+impl Composite for MaxPool {
+    fn expand(&self, b: &mut Build<'_>, args: &[Id]) -> Result<Id, OpError> {
+        let [x] = take(args)?;
+        if self.field.tiles() { self.expand_tiles(b, *x) } else { self.expand_windows(b, *x) }
+    }
+}
+
+/// 1 at the first largest element along an axis, 0 elsewhere.
+#[derive(Clone, Debug)]
+struct FirstMax {
+    axis: usize,
+}
+
+impl Op for FirstMax {
+    fn name(&self) -> &'static str {
+        "FirstMax"
+    }
+
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [x] = take(args)?;
+        if self.axis >= x.rank() {
+            return Err(OpError::shape("an axis below", x.rank(), self.axis));
+        }
+        Ok(vec![x.clone()])
+    }
+
+    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let [x] = take(args)?;
+        let mut mask = x.as_float()?.to_owned();
+        for mut lane in mask.lanes_mut(Axis(self.axis)) {
+            let mut best = 0;
+            for (i, v) in lane.iter().enumerate() {
+                if *v > lane[best] {
+                    best = i;
+                }
+            }
+            lane.fill(0.0);
+            if let Some(first) = lane.get_mut(best) {
+                *first = 1.0;
+            }
+        }
+        Ok(vec![mask.into()])
+    }
+
+    fn calculus(&self) -> Calculus<'_> {
+        Calculus::Constant
+    }
+
+    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
+        Lift::shift(Self { axis: self.axis + 1 })
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
+        let fact = e.arg_fact(0);
+        let (rank, size) = (fact.rank(), fact.shape[self.axis]);
+        let size = size.as_fixed().ok_or_else(|| {
+            OpError::unsupported("a maximum along an axis that depends on the batch", size)
+        })?;
+        let attributes =
+            vec![builders::attr_int("axis", self.axis as i64), builders::attr_int("keepdims", 1)];
+        let first = e.node("ArgMax", args, attributes);
+        let mut shape = vec![1; rank - self.axis];
+        shape[0] = usize::try_from(size).unwrap_or(0);
+        let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
+            .map_err(|e| OpError::invalid(e.to_string()))?;
+        let places = e.tensor(&places.into());
+        let mask = e.node("Equal", &[first, places], vec![]);
+        let float = builders::attr_int("to", 1);
+        Ok(vec![e.node("Cast", &[mask], vec![float])])
+    }
+}
+
+pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let [x] = r.take()?;
+    let field = Field::read(r, x)?;
+    // It orders the indices, which are not read.
+    r.ignore("storage_order");
+    Ok(vec![MaxPool { field }.push(&mut r.b, x)?])
+}
+
+pub(super) fn samples() -> Vec<Sample> {
+    let of = |title: &str, kernel: [i64; 2]| {
+        Sample::new(title).active(&[2, 1, 4, 5]).int_list("kernel_shape", &kernel).batched()
+    };
+    vec![
+        of("side by side, with a rest", [2, 2]).int_list("strides", &[2, 2]),
+        Sample::new("side by side, channels")
+            .active(&[1, 2, 4, 4])
+            .int_list("kernel_shape", &[2, 4])
+            .int_list("strides", &[2, 4])
+            .batched(),
+        of("overlapping", [3, 2]),
+        of("padded", [3, 3]).int_list("pads", &[1, 1, 1, 1]).int_list("strides", &[2, 2]),
+        of("asymmetric padding", [2, 3]).int_list("pads", &[1, 0, 0, 2]),
+        of("rounded up", [2, 2]).int_list("strides", &[2, 2]).int("ceil_mode", 1),
+        of("rounded up, overlapping", [3, 3]).int_list("strides", &[2, 2]).int("ceil_mode", 1),
+        of("same, upper", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_UPPER"),
+        of("same, lower", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_LOWER"),
+        of("dilated", [2, 2]).int_list("dilations", &[2, 3]).int_list("pads", &[1, 0, 0, 0]),
+        Sample::new("two channels, strided")
+            .active(&[2, 2, 5])
+            .int_list("kernel_shape", &[3])
+            .int_list("strides", &[2])
+            .int_list("pads", &[1, 0])
+            .batched(),
+        Sample::new("one axis, side by side")
+            .active(&[2, 2, 6])
+            .int_list("kernel_shape", &[3])
+            .int_list("strides", &[3])
+            .batched(),
+    ]
+}

@@ -1,0 +1,156 @@
+//! Pooling over windows.
+
+mod average;
+mod global;
+mod max;
+mod norm;
+
+use taste_graph::{Id, OpError};
+use taste_onnx::{builders, proto::AttributeProto};
+
+use crate::{
+    Entry, Reader,
+    conv::window::{Attributes, Padding, Window, spatial},
+};
+
+/// Constants made for a window stay below this many elements.
+const CONSTANT_LIMIT: usize = 1 << 24;
+
+/// A window on an input of known size.
+#[derive(Clone, Debug)]
+struct Field {
+    /// Padded at the end so far that every position lies inside.
+    window: Window,
+    /// The spatial size of the input.
+    size: Vec<usize>,
+    /// The padding at the end that the file asks for; positions rounded up reach beyond it.
+    asked: Vec<usize>,
+}
+
+impl Field {
+    fn read(r: &mut Reader<'_, '_>, x: Id) -> Result<Self, OpError> {
+        let size = spatial(r, x)?;
+        let attributes = Attributes::read(r, size.len(), None)?;
+        let round_up = r.flag("ceil_mode", false);
+        let mut window = attributes.window(&size)?;
+        let asked = window.end.clone();
+        if round_up && matches!(attributes.padding, Padding::Explicit(_)) {
+            for axis in 0..window.rank() {
+                let (stride, reach) = (window.strides[axis], window.reach(axis));
+                let inside = size[axis] + window.begin[axis];
+                let room = (inside + asked[axis]).checked_sub(reach);
+                let next = room.map_or(0, |room| (room / stride + 1) * stride);
+                let open = match room {
+                    Some(room) => !room.is_multiple_of(stride),
+                    None => reach - inside - asked[axis] < stride,
+                };
+                // One more window, unless it would start in the padding at the end.
+                if open && next < inside {
+                    window.end[axis] = next + reach - inside;
+                }
+            }
+        }
+        window.check()?;
+        let field = Self { window, size, asked };
+        for (axis, &positions) in field.positions()?.iter().enumerate() {
+            let last = field.window.strides[axis] * (positions - 1);
+            let inside = field.size[axis] + field.window.begin[axis];
+            if field.window.begin[axis] >= field.window.reach(axis) || last >= inside {
+                return Err(OpError::unsupported("a window that lies in the padding", last));
+            }
+        }
+        Ok(field)
+    }
+
+    /// Windows side by side along one axis.
+    fn over(size: usize) -> Self {
+        let window = Window {
+            kernel: vec![size],
+            strides: vec![size],
+            dilations: vec![1],
+            begin: vec![0],
+            end: vec![0],
+        };
+        Self { window, size: vec![size], asked: vec![0] }
+    }
+
+    fn positions(&self) -> Result<Vec<usize>, OpError> {
+        self.window.positions(&self.size)
+    }
+
+    /// How many taps a window has.
+    fn taps(&self) -> usize {
+        self.window.kernel.iter().fold(1, |n, &k| n.saturating_mul(k))
+    }
+
+    fn is_dilated(&self) -> bool {
+        self.window.dilations.iter().any(|&d| d != 1)
+    }
+
+    fn is_padded(&self) -> bool {
+        self.window.begin.iter().chain(&self.window.end).any(|&p| p != 0)
+    }
+
+    /// Whether windows lie side by side, up to a rest at the end.
+    fn tiles(&self) -> bool {
+        self.window.kernel == self.window.strides && !self.is_dilated() && !self.is_padded()
+    }
+
+    /// Whether engines take the padding: it must be smaller than the kernel.
+    fn is_native(&self) -> bool {
+        let small = |pads: &[usize]| pads.iter().zip(&self.window.kernel).all(|(p, k)| p < k);
+        !self.is_dilated() && small(&self.window.begin) && small(&self.window.end)
+    }
+
+    /// The result of a pool on an input of this shape.
+    fn result(&self, x: &[usize]) -> Result<Vec<usize>, OpError> {
+        match x {
+            [batch, channels, size @ ..] if size == self.size => {
+                Ok([&[*batch, *channels], &self.positions()?[..]].concat())
+            }
+            _ => Err(OpError::shape("batch, channels and", &self.size, x)),
+        }
+    }
+
+    /// The attributes of a native pool.
+    fn attributes(&self) -> Vec<AttributeProto> {
+        let long = |v: &[usize]| v.iter().map(|&v| v as i64).collect::<Vec<_>>();
+        let pads = [&self.window.begin[..], &self.window.end[..]].concat();
+        vec![
+            builders::attr_ints("kernel_shape", &long(&self.window.kernel)),
+            builders::attr_ints("strides", &long(&self.window.strides)),
+            builders::attr_ints("pads", &long(&pads)),
+        ]
+    }
+
+    /// Every tap: the part of an input [n, c, …] that it touches, and the part of a result.
+    fn parts(&self) -> Result<Vec<[Vec<ndarray::SliceInfoElem>; 2]>, OpError> {
+        use ndarray::SliceInfoElem;
+        let range = |start: usize, len: usize, step: usize| SliceInfoElem::Slice {
+            start: start as isize,
+            end: Some((start + len.saturating_sub(1) * step + usize::from(len > 0)) as isize),
+            step: step as isize,
+        };
+        let positions = self.positions()?;
+        let part = |at: ndarray::IxDyn| {
+            let mut part = [vec![(..).into(), (..).into()], vec![(..).into(), (..).into()]];
+            for axis in 0..self.size.len() {
+                let touch = self.window.touch(axis, at[axis], self.size[axis], positions[axis]);
+                part[0].push(range(touch.start, touch.len, self.window.strides[axis]));
+                part[1].push(range(touch.first, touch.len, 1));
+            }
+            part
+        };
+        let taps = ndarray::indices(ndarray::IxDyn(&self.window.kernel));
+        Ok(taps.into_iter().map(part).collect())
+    }
+}
+
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry::new("AveragePool", average::read, average::samples),
+    Entry::new("GlobalAveragePool", global::read_average, global::samples),
+    Entry::new("GlobalLpPool", norm::read_global, norm::global_samples),
+    Entry::new("GlobalMaxPool", global::read_max, global::samples),
+    Entry::new("LpPool", norm::read, norm::samples),
+    Entry::new("MaxPool", max::read, max::samples),
+];
