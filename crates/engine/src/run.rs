@@ -170,7 +170,7 @@ impl Compiled {
         let sample = sample.clone().unwrap_or_default();
         let per_sample = |parts: &[ArrayD<f64>]| -> Result<Value, Error> {
             // (D, N, …) → (N, …, x…)
-            let views: Vec<_> = parts.iter().map(ArrayD::view).collect();
+            let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
             let stack = concatenate(Axis(0), &views).map_err(|e| Error::Request(e.to_string()))?;
             let axes: Vec<usize> = (1..stack.ndim()).chain([0]).collect();
             let moved = stack.permuted_axes(IxDyn(&axes)).as_standard_layout().into_owned();

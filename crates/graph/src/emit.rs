@@ -137,8 +137,9 @@ impl Emitter<'_> {
 
     /// `Pad` with zeros; `pads` as in ONNX, all the beginnings and then all the ends.
     pub fn pad_zeros(&mut self, x: &str, pads: &[i64]) -> String {
-        let (pads, zero) = (self.ints(pads), self.scalar(0.0));
-        self.node("Pad", &[x.to_owned(), pads, zero], vec![])
+        // The value is left out, so that the elements may be of any type.
+        let pads = self.ints(pads);
+        self.node("Pad", &[x.to_owned(), pads], vec![])
     }
 
     /// The fact of argument `i` of the node being written.

@@ -1,11 +1,16 @@
 //! Moving elements without changing them.
 
+use ndarray::Axis;
 use taste_graph::{
-    Dim, Id, OpError, Tensor,
-    algebra::{Concat, Expand, Slice, Span},
+    Build, Calculus, Concrete, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
+    algebra::Concat, map_array, take,
 };
+use taste_onnx::builders;
 
-use crate::{Entry, Reader, Sample};
+use crate::{
+    Entry, Reader, Sample,
+    gather::{GatherNd, int_tensor},
+};
 
 fn read_identity(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![r.arg(0)?])
@@ -21,71 +26,6 @@ fn read_transpose(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![r.b.transpose(x, &perm)?])
 }
 
-/// The product of sizes of which at most one depends on the batch.
-pub(crate) fn product(dims: &[Dim]) -> Option<Dim> {
-    dims.iter().try_fold(Dim::from(1), |p, d| match (p.as_fixed(), d.as_fixed()) {
-        (Some(k), _) => {
-            Some(Dim { per_batch: d.per_batch.checked_mul(k)?, fixed: d.fixed.checked_mul(k)? })
-        }
-        (_, Some(k)) => {
-            Some(Dim { per_batch: p.per_batch.checked_mul(k)?, fixed: p.fixed.checked_mul(k)? })
-        }
-        _ => None,
-    })
-}
-
-fn divide(whole: Dim, part: Dim) -> Option<Dim> {
-    if part.depends_on_batch() {
-        return (part.fixed == 0 && whole.fixed == 0 && whole.per_batch % part.per_batch == 0)
-            .then(|| Dim { per_batch: 0, fixed: whole.per_batch / part.per_batch });
-    }
-    let k = part.fixed;
-    (k != 0 && whole.per_batch % k == 0 && whole.fixed % k == 0)
-        .then(|| Dim { per_batch: whole.per_batch / k, fixed: whole.fixed / k })
-}
-
-fn read_reshape(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let x = r.arg(0)?;
-    let zero_is_zero = r.flag("allowzero", false);
-    let mut target = r.known_ints(1)?;
-    let from = r.fact(x).shape.clone();
-    let minus_one = Dim { per_batch: 0, fixed: -1 };
-    for (i, dim) in target.iter_mut().enumerate() {
-        if *dim == Dim::from(0) && !zero_is_zero {
-            *dim = *from
-                .get(i)
-                .ok_or_else(|| OpError::shape("an axis to copy below", from.len(), i))?;
-        }
-    }
-    if let Some(open) = target.iter().position(|d| *d == minus_one) {
-        let rest: Vec<Dim> = target.iter().copied().filter(|d| *d != minus_one).collect();
-        let size = product(&from).zip(product(&rest)).and_then(|(whole, part)| divide(whole, part));
-        target[open] = size.ok_or_else(|| {
-            OpError::shape("a shape that −1 can complete", show(&from), show(&target))
-        })?;
-    }
-    Ok(vec![r.b.reshape(x, &target)?])
-}
-
-fn show(dims: &[Dim]) -> String {
-    dims.iter().map(Dim::to_string).collect::<Vec<_>>().join("×")
-}
-
-fn read_expand(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let x = r.arg(0)?;
-    let shape = r.known_ints(1)?;
-    if shape.len() < r.rank(x) {
-        // Fewer axes than the argument has: they align from the right.
-        let mut full = vec![Dim::from(1); r.rank(x) - shape.len()];
-        full.extend(shape);
-        return Ok(vec![r.b.push(Expand { shape: full }, &[x])?]);
-    }
-    let mut aligned = vec![Dim::from(1); shape.len() - r.rank(x)];
-    aligned.extend(&r.fact(x).shape);
-    let x = r.b.reshape(x, &aligned)?;
-    Ok(vec![r.b.push(Expand { shape }, &[x])?])
-}
-
 fn read_concat(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let args: Vec<Id> = (0..r.arity()).map(|i| r.arg(i)).collect::<Result<_, _>>()?;
     let rank = r.rank(r.arg(0)?);
@@ -94,85 +34,163 @@ fn read_concat(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![r.b.push(Concat { axis }, &args)?])
 }
 
-fn read_slice(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+/// The block size of a move between channels and space, and the sizes N, C, H, W.
+fn blocks(r: &mut Reader<'_, '_>, x: Id) -> Result<(usize, [Dim; 4]), OpError> {
+    let block = r.int("blocksize").ok_or_else(|| OpError::invalid("blocksize is missing"))?;
+    let block = usize::try_from(block)
+        .ok()
+        .filter(|b| (1..1 << 16).contains(b))
+        .ok_or_else(|| OpError::unsupported("blocksize", block))?;
+    let shape = r.fact(x).shape.clone();
+    let sizes =
+        shape.try_into().map_err(|s: Vec<Dim>| OpError::shape("images of rank", 4, s.len()))?;
+    Ok((block, sizes))
+}
+
+fn part(size: Dim, by: usize) -> Result<Dim, OpError> {
+    let by = by as i64;
+    (size.per_batch % by == 0 && size.fixed % by == 0)
+        .then(|| Dim { per_batch: size.per_batch / by, fixed: size.fixed / by })
+        .ok_or_else(|| OpError::shape("a size divisible by", by, size))
+}
+
+fn times(size: Dim, by: usize) -> Result<Dim, OpError> {
+    let by = by as i64;
+    let scaled = size.per_batch.checked_mul(by).zip(size.fixed.checked_mul(by));
+    scaled
+        .map(|(per_batch, fixed)| Dim { per_batch, fixed })
+        .ok_or_else(|| OpError::invalid("a size beyond memory"))
+}
+
+fn read_depth_to_space(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let x = r.arg(0)?;
-    let rank = r.rank(x);
-    let (starts, ends) = (r.known_ints(1)?, r.known_ints(2)?);
-    let count = starts.len();
-    let axes = match r.optional(3) {
-        Some(_) => r.fixed_ints(3)?,
-        None => (0..count as i64).collect(),
+    let (block, [n, c, h, w]) = blocks(r, x)?;
+    let b = Dim::from(block);
+    let depth = part(c, block * block)?;
+    let mode = r.string_or("mode", "DCR");
+    let (split, perm) = match mode.as_str() {
+        "DCR" => ([n, b, b, depth, h, w], [0, 3, 4, 1, 5, 2]),
+        "CRD" => ([n, depth, b, b, h, w], [0, 1, 4, 2, 5, 3]),
+        _ => return Err(OpError::unsupported("mode", mode)),
     };
-    let steps = match r.optional(4) {
-        Some(_) => r.fixed_ints(4)?,
-        None => vec![1; count],
-    };
-    if [ends.len(), axes.len(), steps.len()] != [count; 3] {
-        return Err(OpError::shape("as many ends, axes and steps as starts", count, ends.len()));
+    let x = r.b.reshape(x, &split)?;
+    let x = r.b.transpose(x, &perm)?;
+    Ok(vec![r.b.reshape(x, &[n, depth, times(h, block)?, times(w, block)?])?])
+}
+
+fn read_space_to_depth(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let x = r.arg(0)?;
+    let (block, [n, c, h, w]) = blocks(r, x)?;
+    let b = Dim::from(block);
+    let (h, w) = (part(h, block)?, part(w, block)?);
+    let x = r.b.reshape(x, &[n, c, h, b, w, b])?;
+    let x = r.b.transpose(x, &[0, 3, 5, 1, 2, 4])?;
+    Ok(vec![r.b.reshape(x, &[n, times(c, block * block)?, h, w])?])
+}
+
+/// The elements of every matrix on one side of a diagonal, zeros on the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Trilu {
+    /// Whether the upper side stays.
+    upper: bool,
+    /// The diagonal, counted upwards from the main one.
+    k: i64,
+}
+
+impl Op for Trilu {
+    fn name(&self) -> &'static str {
+        "Trilu"
     }
-    let mut spans = Vec::new();
-    for i in 0..count {
-        let axis = r.axis(axes[i], rank)?;
-        let size = r.fact(x).shape[axis];
-        if let Some(span) = span(size, starts[i], ends[i], steps[i])? {
-            spans.push((axis, span));
+
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [x] = take(args)?;
+        if x.rank() < 2 {
+            return Err(OpError::shape("matrices of at least rank", 2, x.rank()));
+        }
+        Ok(vec![x.clone()])
+    }
+
+    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let [x] = take(args)?;
+        self.infer(&[x.concrete()])?;
+        let rank = x.shape().len();
+        Ok(vec![map_array!(x, a => {
+            let mut y = a.to_owned();
+            for (row, mut line) in y.axis_iter_mut(Axis(rank - 2)).enumerate() {
+                for (column, mut lane) in line.axis_iter_mut(Axis(rank - 2)).enumerate() {
+                    let diagonal = column as i64 - row as i64;
+                    if if self.upper { diagonal < self.k } else { diagonal > self.k } {
+                        lane.fill(Default::default());
+                    }
+                }
+            }
+            y
+        })])
+    }
+
+    fn calculus(&self) -> Calculus<'_> {
+        Calculus::Linear(self)
+    }
+
+    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
+        Lift::shift(self.clone())
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
+        let k = e.tensor(&int_tensor(&[], &[self.k]));
+        let upper = builders::attr_int("upper", i64::from(self.upper));
+        Ok(vec![e.node("Trilu", &[args[0].clone(), k], vec![upper])])
+    }
+}
+
+impl Linear for Trilu {
+    fn transpose(&self, b: &mut Build<'_>, _args: &[Id], _i: usize, ct: Id) -> Result<Id, OpError> {
+        b.push(self.clone(), &[ct])
+    }
+}
+
+fn read_trilu(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let x = r.arg(0)?;
+    let upper = r.flag("upper", true);
+    let k = match r.optional(1) {
+        Some(_) => r.fixed_ints(1)?.first().copied().unwrap_or(0),
+        None => 0,
+    };
+    let shape = &r.fact(x).shape;
+    if shape.iter().rev().take(2).any(|d| d.depends_on_batch()) {
+        return Err(OpError::unsupported("a triangle in the batch", r.fact(x)));
+    }
+    let k = k.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    Ok(vec![r.b.push(Trilu { upper, k }, &[x])?])
+}
+
+/// The first elements along the time axis backwards, as many as each sample's length says.
+fn read_reverse_sequence(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let x = r.arg(0)?;
+    let lens = crate::reader::to_sizes(&r.fixed_ints(1)?)?;
+    let axes = [r.int_or("batch_axis", 1), r.int_or("time_axis", 0)];
+    let axes = [r.axis(axes[0], r.rank(x))?, r.axis(axes[1], r.rank(x))?];
+    let [batch, time] = [r.fixed_size(x, axes[0])?, r.fixed_size(x, axes[1])?];
+    if axes[0] == axes[1] || lens.len() != batch || lens.iter().any(|&l| l > time) {
+        return Err(OpError::shape("lengths of sequences", (batch, time), lens));
+    }
+    let mut perm = axes.to_vec();
+    perm.extend((0..r.rank(x)).filter(|a| !axes.contains(a)));
+    let mut back = vec![0; perm.len()];
+    for (to, &from) in perm.iter().enumerate() {
+        back[from] = to;
+    }
+    let mut pairs = Vec::with_capacity(2 * batch * time);
+    for (sample, &len) in lens.iter().enumerate() {
+        for t in 0..time {
+            let from = if t < len { len - 1 - t } else { t };
+            pairs.extend([sample as i64, from as i64]);
         }
     }
-    if spans.is_empty() {
-        return Ok(vec![x]);
-    }
-    Ok(vec![r.b.push(Slice { spans }, &[x])?])
-}
-
-/// The positions of an ONNX slice; nothing if it is the whole axis.
-fn span(size: Dim, start: Dim, end: Dim, step: i64) -> Result<Option<Span>, OpError> {
-    let open_end = end.as_fixed().is_some_and(|e| e >= i64::from(i32::MAX));
-    if size.depends_on_batch() {
-        let whole = start == Dim::from(0) && step == 1 && (open_end || end == size);
-        return if whole {
-            Ok(None)
-        } else {
-            Err(OpError::unsupported("a slice of an axis that depends on the batch", size))
-        };
-    }
-    let fixed = |d: Dim| {
-        d.as_fixed()
-            .ok_or_else(|| OpError::unsupported("a slice whose ends depend on the batch", d))
-    };
-    let (size, start, end) = (size.fixed, fixed(start)?, fixed(end)?);
-    let wrap = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
-    let (first, len) = if step > 0 {
-        let (start, end) = (wrap(start).clamp(0, size), wrap(end).clamp(0, size));
-        (start, (end - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else if step < 0 {
-        let (start, end) = (wrap(start).clamp(-1, size - 1), wrap(end).clamp(-1, size - 1));
-        (start, (start - end).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else {
-        return Err(OpError::invalid("a slice with step 0"));
-    };
-    if first == 0 && step == 1 && len == size.unsigned_abs() {
-        return Ok(None);
-    }
-    let convert = |_| OpError::invalid("a slice larger than memory");
-    Ok(Some(Span {
-        start: usize::try_from(first.max(0)).map_err(convert)?,
-        step: isize::try_from(step).map_err(convert)?,
-        len: usize::try_from(len).map_err(convert)?,
-    }))
-}
-
-fn read_shape(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let x = r.arg(0)?;
-    let rank = r.rank(x) as i64;
-    let clamp = |v: i64| if v < 0 { v + rank } else { v }.clamp(0, rank);
-    let (start, end) = (clamp(r.int_or("start", 0)), clamp(r.int_or("end", rank)));
-    let shape = r.b.graph_mut().shape_of(x)?;
-    if (start, end) == (0, rank) {
-        return Ok(vec![shape]);
-    }
-    let len = usize::try_from((end - start).max(0)).unwrap_or(0);
-    let start = usize::try_from(start).unwrap_or(0);
-    Ok(vec![r.b.push(Slice::along(0, Span { start, step: 1, len }), &[shape])?])
+    let pairs = r.b.graph_mut().constant(int_tensor(&[batch, time, 2], &pairs));
+    let x = r.b.transpose(x, &perm)?;
+    let y = r.b.push(GatherNd { lead: 0 }, &[x, pairs])?;
+    Ok(vec![r.b.transpose(y, &back)?])
 }
 
 fn transpose_samples() -> Vec<Sample> {
@@ -184,23 +202,6 @@ fn transpose_samples() -> Vec<Sample> {
     ]
 }
 
-fn reshape_samples() -> Vec<Sample> {
-    vec![
-        Sample::new("flat").active(&[2, 3, 2]).ints(&[2, 6]),
-        Sample::new("the rest").active(&[2, 3, 2]).ints(&[-1, 6]).batched(),
-        Sample::new("copied axis").active(&[2, 3, 2]).ints(&[0, -1]).batched(),
-        Sample::new("batch inside another axis").active(&[2, 3, 2]).ints(&[-1, 2]).batched(),
-    ]
-}
-
-fn expand_samples() -> Vec<Sample> {
-    vec![
-        Sample::new("new axis").active(&[3, 1]).ints(&[2, 3, 4]),
-        Sample::new("one axis grows").active(&[2, 1, 3]).ints(&[1, 2, 3]).batched(),
-        Sample::new("fewer axes").active(&[2, 1]).ints(&[3]),
-    ]
-}
-
 fn concat_samples() -> Vec<Sample> {
     vec![
         Sample::new("two").active(&[2, 3]).active(&[2, 1]).int("axis", 1).batched(),
@@ -209,35 +210,51 @@ fn concat_samples() -> Vec<Sample> {
     ]
 }
 
-fn slice_samples() -> Vec<Sample> {
-    let of = |title: &str| Sample::new(title).active(&[2, 5, 4]).batched();
+fn depth_to_space_samples() -> Vec<Sample> {
+    let of = |title: &str| Sample::new(title).active(&[1, 8, 2, 1]).int("blocksize", 2).batched();
     vec![
-        of("one axis").ints(&[1]).ints(&[3]).ints(&[1]),
-        of("strided").ints(&[0]).ints(&[i64::MAX]).ints(&[1]).ints(&[2]),
-        of("strided from one").ints(&[1]).ints(&[5]).ints(&[1]).ints(&[3]),
-        of("backwards").ints(&[-1]).ints(&[i64::MIN]).ints(&[2]).ints(&[-1]),
-        of("backwards in twos").ints(&[4]).ints(&[0]).ints(&[1]).ints(&[-2]),
-        of("two axes").ints(&[1, 0]).ints(&[-1, 2]).ints(&[1, 2]),
-        of("whole").ints(&[0]).ints(&[100]).ints(&[1]),
+        of("depth first"),
+        of("depth first, named").string("mode", "DCR"),
+        of("columns first").string("mode", "CRD"),
     ]
 }
 
-fn shape_samples() -> Vec<Sample> {
+fn space_to_depth_samples() -> Vec<Sample> {
     vec![
-        Sample::new("all").active(&[2, 3]).batched(),
-        Sample::new("part").active(&[2, 3, 4]).int("start", 1).int("end", -1),
-        Sample::new("of a constant").constant(Tensor::scalar(1.0)),
+        Sample::new("blocks of 2").active(&[1, 2, 2, 4]).int("blocksize", 2).batched(),
+        Sample::new("blocks of 3").active(&[2, 1, 3, 3]).int("blocksize", 3).batched(),
+    ]
+}
+
+fn trilu_samples() -> Vec<Sample> {
+    let k = |k: i64| int_tensor(&[], &[k]);
+    vec![
+        Sample::new("upper").active(&[2, 3, 3]).batched(),
+        Sample::new("lower").active(&[2, 3, 4]).int("upper", 0).batched(),
+        Sample::new("upper, k = 1").active(&[2, 3, 3]).constant(k(1)).batched(),
+        Sample::new("lower, k = −1").active(&[3, 2]).constant(k(-1)).int("upper", 0),
+    ]
+}
+
+fn reverse_sequence_samples() -> Vec<Sample> {
+    vec![
+        Sample::new("time first").active(&[3, 2]).ints(&[3, 2]),
+        Sample::new("batch first")
+            .active(&[2, 3, 2])
+            .ints(&[1, 3])
+            .int("batch_axis", 0)
+            .int("time_axis", 1),
     ]
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[
     Entry::new("Concat", read_concat, concat_samples),
-    Entry::new("Expand", read_expand, expand_samples),
+    Entry::new("DepthToSpace", read_depth_to_space, depth_to_space_samples),
     Entry::new("Identity", read_identity, || {
         vec![Sample::new("as it is").active(&[2, 3]).batched()]
     }),
-    Entry::new("Reshape", read_reshape, reshape_samples),
-    Entry::new("Shape", read_shape, shape_samples),
-    Entry::new("Slice", read_slice, slice_samples),
+    Entry::new("ReverseSequence", read_reverse_sequence, reverse_sequence_samples),
+    Entry::new("SpaceToDepth", read_space_to_depth, space_to_depth_samples),
     Entry::new("Transpose", read_transpose, transpose_samples),
+    Entry::new("Trilu", read_trilu, trilu_samples),
 ];

@@ -24,6 +24,8 @@ mod reduce;
 mod resize;
 mod sample;
 mod scatter;
+mod shape;
+mod slice;
 mod softmax;
 mod table;
 

@@ -12,7 +12,7 @@ use taste_onnx::builders;
 use crate::{
     Entry, Reader, Sample,
     arg::{ArgExtreme, Select},
-    layout::product,
+    shape::product,
     pointwise::{EXP, LOG, RECIPROCAL, SQRT, Sign, Unary},
 };
 

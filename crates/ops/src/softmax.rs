@@ -8,7 +8,7 @@ use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    layout::product,
+    shape::product,
     pointwise::{EXP, LOG, Unary},
     reduce::ReduceExtreme,
 };

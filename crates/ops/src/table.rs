@@ -48,6 +48,8 @@ const FAMILIES: &[&[Entry]] = &[
     crate::reduce::ENTRIES,
     crate::resize::ENTRIES,
     crate::scatter::ENTRIES,
+    crate::shape::ENTRIES,
+    crate::slice::ENTRIES,
     crate::softmax::ENTRIES,
 ];
 

@@ -11,7 +11,7 @@ use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    layout::product,
+    shape::product,
     pointwise::{RECIPROCAL, SQRT, Unary},
     reduce::{mean, sum_square},
 };

@@ -166,8 +166,8 @@ impl Composite for MaxPool {
 
 /// 1 at the first largest element along an axis, 0 elsewhere.
 #[derive(Clone, Debug)]
-struct FirstMax {
-    axis: usize,
+pub(crate) struct FirstMax {
+    pub(crate) axis: usize,
 }
 
 impl Op for FirstMax {

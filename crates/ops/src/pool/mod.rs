@@ -5,6 +5,8 @@ mod global;
 mod max;
 mod norm;
 
+pub(crate) use max::FirstMax;
+
 use taste_graph::{Id, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
