@@ -391,6 +391,13 @@ fn read_extreme(r: &mut Reader<'_, '_>, extreme: Extreme) -> Result<Vec<Id>, OpE
     read_op(r, |axes| ReduceExtreme { axes, extreme, frozen: false })
 }
 
+fn read_sum(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    fn sum(b: &mut Build<'_>, x: Id, axes: &[usize]) -> Result<Id, OpError> {
+        b.sum(x, axes)
+    }
+    read(r, sum)
+}
+
 fn read_l1(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     read(r, |b, x, axes| {
         let size = magnitude(b, x)?;
@@ -469,8 +476,8 @@ fn sum_samples() -> Vec<Sample> {
 }
 
 fn extreme_samples() -> Vec<Sample> {
-    let mut samples = with_old(over_the_batch(-1.0, 1.0), -1.0, 1.0);
-    samples.push(integers());
+    let mut samples = with_old(samples_in(-1.0, 1.0), -1.0, 1.0);
+    samples.extend([Sample::new("first axis").active(&[3, 2]).ints(&[0]), integers()]);
     samples
 }
 
@@ -493,7 +500,7 @@ fn norm_samples() -> Vec<Sample> {
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[
-    Entry::new("ReduceSum", |r| read(r, |b, x, axes| b.sum(x, axes)), sum_samples),
+    Entry::new("ReduceSum", read_sum, sum_samples),
     Entry::new("ReduceMean", |r| read(r, mean), || with_old(over_the_batch(-1.0, 1.0), -1.0, 1.0)),
     Entry::new("ReduceMax", |r| read_extreme(r, Extreme::Max), extreme_samples),
     Entry::new("ReduceMin", |r| read_extreme(r, Extreme::Min), extreme_samples),
