@@ -144,7 +144,9 @@ impl Op for TopPositions {
         Ok(vec![match x {
             Tensor::Float(a) => self.find(a).into(),
             Tensor::Int(a) => self.find(a).into(),
-            Tensor::Bool(_) => return Err(OpError::unsupported("an order of", x.dtype())),
+            Tensor::Bool(_) => {
+                return Err(OpError::unsupported("an order of elements of type", x.dtype()));
+            }
         }])
     }
 
