@@ -26,7 +26,7 @@ pub(crate) enum Extreme {
 fn infer_reduced(args: &[Concrete], axes: &[usize]) -> Result<Vec<Concrete>, OpError> {
     let [x] = take(args)?;
     if x.dtype == DType::Bool {
-        return Err(OpError::unsupported("reduction of", x.dtype));
+        return Err(OpError::unsupported("a reduction of elements of type", x.dtype));
     }
     let mut shape = x.shape.clone();
     for &axis in axes {
@@ -63,7 +63,7 @@ pub(crate) struct ReduceExtreme {
 }
 
 impl ReduceExtreme {
-    /// The largest element along an axis, as a constant.
+    /// The largest element over some axes, as a constant.
     pub(crate) fn frozen_max(axes: &[usize]) -> Self {
         Self { axes: axes.to_vec(), extreme: Extreme::Max, frozen: true }
     }
@@ -96,7 +96,9 @@ impl Op for ReduceExtreme {
             (Tensor::Int(a), Extreme::Min) => {
                 fold(a, &self.axes, &i64::MAX, |m, v| *m.min(v)).into()
             }
-            (Tensor::Bool(_), _) => return Err(OpError::unsupported("reduction of", x.dtype())),
+            (Tensor::Bool(_), _) => {
+                return Err(OpError::unsupported("a reduction of elements of type", x.dtype()));
+            }
         }])
     }
 
@@ -166,7 +168,9 @@ impl Op for ReduceProd {
         Ok(vec![match x {
             Tensor::Float(a) => fold(a, &self.axes, &1.0, |p, v| p * v).into(),
             Tensor::Int(a) => fold(a, &self.axes, &1, |p, v| p.wrapping_mul(*v)).into(),
-            Tensor::Bool(_) => return Err(OpError::unsupported("reduction of", x.dtype())),
+            Tensor::Bool(_) => {
+                return Err(OpError::unsupported("a reduction of elements of type", x.dtype()));
+            }
         }])
     }
 
@@ -331,7 +335,7 @@ impl Pointwise for Square {
 pub(crate) fn mean(b: &mut Build<'_>, x: Id, axes: &[usize]) -> Result<Id, OpError> {
     let fact = b.fact(x);
     if fact.dtype != DType::Float {
-        return Err(OpError::unsupported("a mean of", fact.dtype));
+        return Err(OpError::unsupported("a mean of elements of type", fact.dtype));
     }
     let (open, fixed): (Vec<Dim>, Vec<Dim>) =
         axes.iter().map(|&a| fact.shape[a]).partition(|d| d.depends_on_batch());
@@ -389,6 +393,13 @@ fn read_op<O: Op>(
 
 fn read_extreme(r: &mut Reader<'_, '_>, extreme: Extreme) -> Result<Vec<Id>, OpError> {
     read_op(r, |axes| ReduceExtreme { axes, extreme, frozen: false })
+}
+
+fn read_sum(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    fn sum(b: &mut Build<'_>, x: Id, axes: &[usize]) -> Result<Id, OpError> {
+        b.sum(x, axes)
+    }
+    read(r, sum)
 }
 
 fn read_l1(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
@@ -469,8 +480,8 @@ fn sum_samples() -> Vec<Sample> {
 }
 
 fn extreme_samples() -> Vec<Sample> {
-    let mut samples = with_old(over_the_batch(-1.0, 1.0), -1.0, 1.0);
-    samples.push(integers());
+    let mut samples = with_old(samples_in(-1.0, 1.0), -1.0, 1.0);
+    samples.extend([Sample::new("first axis").active(&[3, 2]).ints(&[0]), integers()]);
     samples
 }
 
@@ -493,7 +504,7 @@ fn norm_samples() -> Vec<Sample> {
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[
-    Entry::new("ReduceSum", |r| read(r, |b, x, axes| b.sum(x, axes)), sum_samples),
+    Entry::new("ReduceSum", read_sum, sum_samples),
     Entry::new("ReduceMean", |r| read(r, mean), || with_old(over_the_batch(-1.0, 1.0), -1.0, 1.0)),
     Entry::new("ReduceMax", |r| read_extreme(r, Extreme::Max), extreme_samples),
     Entry::new("ReduceMin", |r| read_extreme(r, Extreme::Min), extreme_samples),

@@ -92,7 +92,7 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 }
 
 /// The matrix of neighbours has this many rows at most.
-const CHANNELS: usize = 8192;
+const CHANNELS: usize = 2048;
 
 pub(super) fn samples() -> Vec<Sample> {
     let of = |title: &str, size: i64| {

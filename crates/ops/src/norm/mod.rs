@@ -195,6 +195,14 @@ fn check(r: &Reader<'_, '_>, x: Id, rank: usize) -> Result<(), OpError> {
     Ok(())
 }
 
+/// That scale and shift did not make a result larger than its argument.
+fn check_same(r: &Reader<'_, '_>, y: Id, x: Id) -> Result<(), OpError> {
+    if r.fact(y).shape == r.fact(x).shape {
+        return Ok(());
+    }
+    Err(OpError::shape("a result like", r.fact(x).to_string(), r.fact(y).to_string()))
+}
+
 /// A float vector with an element for each of `size` channels or groups.
 fn check_vector(r: &Reader<'_, '_>, id: Id, size: Dim) -> Result<(), OpError> {
     check(r, id, 1)?;
@@ -214,11 +222,12 @@ fn read_batch(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         check_vector(r, vector, channels)?;
     }
     r.ignore("momentum");
-    for (name, works) in [("training_mode", 0), ("spatial", 1), ("is_test", 1)] {
-        let mode = r.int_or(name, works);
-        if mode != works {
-            return Err(OpError::unsupported("batch normalisation with this mode", mode));
-        }
+    let (training, spatial) = (r.int_or("training_mode", 0), r.int_or("spatial", 1));
+    if training != 0 {
+        return Err(OpError::unsupported("batch normalisation with training_mode", training));
+    }
+    if spatial != 1 {
+        return Err(OpError::unsupported("batch normalisation with spatial", spatial));
     }
     let epsilon = r.float_or("epsilon", 1e-5);
     let rank = r.rank(x);
@@ -303,6 +312,7 @@ fn read_layer(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         let y = b.mul(y, scale)?;
         shift.map_or(Ok(y), |shift| b.add(y, shift))?
     };
+    check_same(r, y, x)?;
     if !r.wants_result(1) && !r.wants_result(2) {
         return Ok(vec![y]);
     }
@@ -321,7 +331,9 @@ fn read_root_mean_square(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let axes: Vec<usize> = (r.axis(axis, rank)?..rank).collect();
     let inverse = inverse_root_mean_square(&mut r.b, x, &axes, epsilon)?;
     let y = r.b.mul(x, inverse)?;
-    Ok(vec![r.b.mul(y, scale)?])
+    let y = r.b.mul(y, scale)?;
+    check_same(r, y, x)?;
+    Ok(vec![y])
 }
 
 /// (x − mean) / (deviation + 10⁻⁹).
