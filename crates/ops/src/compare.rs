@@ -19,7 +19,7 @@ pub(crate) enum Compare {
 }
 
 impl Compare {
-    fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+    fn holds<T: PartialOrd>(self, a: &T, b: &T) -> bool {
         match self {
             Self::Equal => a == b,
             Self::Greater => a > b,
@@ -54,13 +54,13 @@ impl Op for Compare {
         let shape = broadcast_shapes(a.shape(), b.shape())?;
         Ok(vec![match (a, b) {
             (Tensor::Float(a), Tensor::Float(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             (Tensor::Int(a), Tensor::Int(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             (Tensor::Bool(a), Tensor::Bool(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             _ => return Err(OpError::DType { want: a.dtype(), got: b.dtype() }),
         }])
