@@ -225,7 +225,15 @@ impl Op for Where {
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        Ok(vec![e.node("Where", args, vec![])])
+        if e.out_fact(0).dtype != DType::Bool {
+            return Ok(vec![e.node("Where", args, vec![])]);
+        }
+        // Engines have no choice between truth values.
+        let [mask, x, y] = take(args)?;
+        let not = e.node("Not", std::slice::from_ref(mask), vec![]);
+        let x = e.node("And", &[mask.clone(), x.clone()], vec![]);
+        let y = e.node("And", &[not, y.clone()], vec![]);
+        Ok(vec![e.node("Or", &[x, y], vec![])])
     }
 }
 
