@@ -429,27 +429,28 @@ fn read_pow(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![r.b.push(Pow, &[x, y])?])
 }
 
-/// A chain of binary operators over all arguments.
-fn fold(
-    r: &mut Reader<'_, '_>,
-    combine: impl Fn(&mut Build<'_>, Id, Id) -> Result<Id, OpError>,
-) -> Result<Id, OpError> {
+fn read_sum(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let mut sum = r.arg(0)?;
     for i in 1..r.arity() {
         let term = r.arg(i)?;
-        sum = combine(&mut r.b, sum, term)?;
+        sum = r.b.add(sum, term)?;
     }
-    Ok(sum)
+    Ok(vec![sum])
 }
 
 fn read_mean(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let sum = fold(r, |b, x, y| b.add(x, y))?;
+    let sum = read_sum(r)?[0];
     let count = r.arity() as f64;
     Ok(vec![r.b.scale(sum, 1.0 / count)?])
 }
 
 fn read_extremum(r: &mut Reader<'_, '_>, side: Extremum) -> Result<Vec<Id>, OpError> {
-    Ok(vec![fold(r, |b, x, y| b.push(side, &[x, y]))?])
+    let mut best = r.arg(0)?;
+    for i in 1..r.arity() {
+        let other = r.arg(i)?;
+        best = r.b.push(side, &[best, other])?;
+    }
+    Ok(vec![best])
 }
 
 fn samples() -> Vec<Sample> {
@@ -545,5 +546,5 @@ pub(crate) const ENTRIES: &[Entry] = &[
     Entry::new("Mul", read_mul, samples),
     Entry::new("Pow", read_pow, pow_samples),
     Entry::new("Sub", |r| read_add(r, true), samples),
-    Entry::new("Sum", |r| Ok(vec![fold(r, |b, x, y| b.add(x, y))?]), variadic_samples_with_ints),
+    Entry::new("Sum", read_sum, variadic_samples_with_ints),
 ];

@@ -19,7 +19,7 @@ pub(crate) enum Compare {
 }
 
 impl Compare {
-    fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+    fn holds<T: PartialOrd>(self, a: &T, b: &T) -> bool {
         match self {
             Self::Equal => a == b,
             Self::Greater => a > b,
@@ -54,13 +54,13 @@ impl Op for Compare {
         let shape = broadcast_shapes(a.shape(), b.shape())?;
         Ok(vec![match (a, b) {
             (Tensor::Float(a), Tensor::Float(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             (Tensor::Int(a), Tensor::Int(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             (Tensor::Bool(a), Tensor::Bool(b)) => {
-                zip_arrays(a, b, &shape, |a, b| self.holds(a, b))?.into()
+                zip_arrays(a, b, &shape, |a, b| self.holds(&a, &b))?.into()
             }
             _ => return Err(OpError::DType { want: a.dtype(), got: b.dtype() }),
         }])
@@ -225,7 +225,15 @@ impl Op for Where {
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        Ok(vec![e.node("Where", args, vec![])])
+        if e.out_fact(0).dtype != DType::Bool {
+            return Ok(vec![e.node("Where", args, vec![])]);
+        }
+        // Engines have no choice between truth values.
+        let [mask, x, y] = take(args)?;
+        let not = e.node("Not", std::slice::from_ref(mask), vec![]);
+        let x = e.node("And", &[mask.clone(), x.clone()], vec![]);
+        let y = e.node("And", &[not, y.clone()], vec![]);
+        Ok(vec![e.node("Or", &[x, y], vec![])])
     }
 }
 

@@ -1,0 +1,350 @@
+//! Activations that are smooth everywhere.
+
+use taste_graph::{Build, Emitter, Id, OpError};
+use taste_onnx::builders::attr_string;
+
+use super::scaled;
+use crate::pointwise::{SIGMOID, Scalar, TANH, Unary, erf, gauss, quadratic};
+
+fn sigmoid(x: f64) -> f64 {
+    (&SIGMOID).value(x)
+}
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// log(1 + eˣ), with φ' = σ(x).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Softplus;
+
+impl Scalar for Softplus {
+    fn name(&self) -> &'static str {
+        "Softplus"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        softplus(x)
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        b.push(Unary(&SIGMOID), &[x])
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        let s = b.push(Unary(&SIGMOID), &[x])?;
+        quadratic(b, s, -1.0, 1.0, 0.0).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    /// max(x, 0) + softplus(−|x|): engines overflow where eˣ does.
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        let x = [x.to_owned()];
+        let size = e.node("Abs", &x, vec![]);
+        let size = e.node("Neg", &[size], vec![]);
+        let rest = e.node("Softplus", &[size], vec![]);
+        let line = e.node("Relu", &x, vec![]);
+        e.node("Add", &[line, rest], vec![])
+    }
+}
+
+/// x·t with t = tanh(softplus(x)); φ' = t + x·s·(1 − t²) and φ'' = s·(1 − t²)·(2 + x·(1 − s − 2ts))
+/// where s = σ(x).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mish;
+
+impl Mish {
+    /// t, s and s·(1 − t²).
+    fn parts(b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
+        let soft = b.push(Unary(Softplus), &[x])?;
+        let t = b.push(Unary(&TANH), &[soft])?;
+        let s = b.push(Unary(&SIGMOID), &[x])?;
+        let q = quadratic(b, t, -1.0, 0.0, 1.0)?;
+        Ok([t, s, b.mul(q, s)?])
+    }
+}
+
+impl Scalar for Mish {
+    fn name(&self) -> &'static str {
+        "Mish"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        x * softplus(x).tanh()
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        let [t, _, qs] = Self::parts(b, x)?;
+        let term = b.mul(x, qs)?;
+        b.add(t, term)
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        let [t, s, qs] = Self::parts(b, x)?;
+        let factor = b.scale(t, 2.0)?;
+        let factor = b.offset(factor, 1.0)?;
+        let factor = b.mul(factor, s)?;
+        let factor = b.from_offset(1.0, factor)?;
+        let factor = b.mul(factor, x)?;
+        let factor = b.offset(factor, 2.0)?;
+        b.mul(qs, factor).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    /// Beyond 20 the factor is 1 in single precision; the clip keeps eˣ finite.
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        let high = e.scalar(20.0);
+        let low = e.node("Min", &[x.to_owned(), high], vec![]);
+        let soft = e.node("Softplus", &[low], vec![]);
+        let t = e.node("Tanh", &[soft], vec![]);
+        e.node("Mul", &[x.to_owned(), t], vec![])
+    }
+}
+
+/// x·σ(αx), with s = σ(αx): φ' = s·(1 + αx·(1 − s)).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swish {
+    pub(crate) alpha: f64,
+}
+
+impl Scalar for Swish {
+    fn name(&self) -> &'static str {
+        "Swish"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        x * sigmoid(self.alpha * x)
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        b.push(Unary(SwishSlope { alpha: self.alpha }), &[x])
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        SwishSlope { alpha: self.alpha }.bend(b, x).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        let gate = scaled(e, x.to_owned(), self.alpha);
+        let gate = e.node("Sigmoid", &[gate], vec![]);
+        e.node("Mul", &[x.to_owned(), gate], vec![])
+    }
+}
+
+/// The derivative of [`Swish`] as a function of its own, so that second derivatives in many lanes
+/// cost one product each. With u = αx and s = σ(u): φ'' = α·s(1−s)·(2 + u(1−2s)) and
+/// φ''' = α²·s(1−s)·((1−2s)(3 + u(1−2s)) − 2u·s(1−s)).
+#[derive(Clone, Copy, Debug)]
+struct SwishSlope {
+    alpha: f64,
+}
+
+impl SwishSlope {
+    /// u, s(1−s) and 1−2s.
+    fn parts(self, b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
+        let u = b.scale(x, self.alpha)?;
+        let s = b.push(Unary(&SIGMOID), &[u])?;
+        let slope = quadratic(b, s, -1.0, 1.0, 0.0)?;
+        let centre = b.scale(s, -2.0)?;
+        Ok([u, slope, b.offset(centre, 1.0)?])
+    }
+
+    fn bend(self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+        let [u, slope, centre] = self.parts(b, x)?;
+        let factor = b.mul(u, centre)?;
+        let factor = b.offset(factor, 2.0)?;
+        let bend = b.mul(slope, factor)?;
+        b.scale(bend, self.alpha)
+    }
+}
+
+impl Scalar for SwishSlope {
+    fn name(&self) -> &'static str {
+        "SwishSlope"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        let u = self.alpha * x;
+        let s = sigmoid(u);
+        s * (1.0 + u * (1.0 - s))
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        self.bend(b, x)
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        let [u, slope, centre] = self.parts(b, x)?;
+        let first = b.mul(u, centre)?;
+        let first = b.offset(first, 3.0)?;
+        let first = b.mul(first, centre)?;
+        let second = b.mul(u, slope)?;
+        let second = b.scale(second, 2.0)?;
+        let factor = b.sub(first, second)?;
+        let third = b.mul(slope, factor)?;
+        b.scale(third, self.alpha * self.alpha).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        let u = scaled(e, x.to_owned(), self.alpha);
+        let one = e.scalar(1.0);
+        let s = e.node("Sigmoid", std::slice::from_ref(&u), vec![]);
+        let rest = e.node("Sub", &[one.clone(), s.clone()], vec![]);
+        let rest = e.node("Mul", &[u, rest], vec![]);
+        let rest = e.node("Add", &[rest, one], vec![]);
+        e.node("Mul", &[s, rest], vec![])
+    }
+}
+
+/// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g and φ'' = g·(2 − x²), where g is the
+/// normal density.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gelu;
+
+impl Scalar for Gelu {
+    fn name(&self) -> &'static str {
+        "Gelu"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        x * normal(x)
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        b.push(Unary(GeluSlope), &[x])
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
+        GeluSlope.d1(b, x, y).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+}
+
+/// Φ(x).
+fn normal(x: f64) -> f64 {
+    0.5 * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))
+}
+
+/// The derivative of [`Gelu`] as a function of its own.
+#[derive(Clone, Copy, Debug)]
+struct GeluSlope;
+
+impl Scalar for GeluSlope {
+    fn name(&self) -> &'static str {
+        "GeluSlope"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        normal(x) + x * (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt()
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        let density = gauss(b, x)?;
+        let factor = quadratic(b, x, -1.0, 0.0, 2.0)?;
+        b.mul(density, factor)
+    }
+
+    /// g·x·(x² − 4).
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        let density = gauss(b, x)?;
+        let factor = quadratic(b, x, 1.0, 0.0, -4.0)?;
+        let factor = b.mul(factor, x)?;
+        b.mul(density, factor).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        let u = scaled(e, x.to_owned(), std::f64::consts::FRAC_1_SQRT_2);
+        let area = e.node("Erf", std::slice::from_ref(&u), vec![]);
+        let area = scaled(e, area, 0.5);
+        let half = e.scalar(0.5);
+        let area = e.node("Add", &[area, half], vec![]);
+        let square = e.node("Mul", &[u.clone(), u], vec![]);
+        let square = e.node("Neg", &[square], vec![]);
+        let bell = e.node("Exp", &[square], vec![]);
+        let bell = scaled(e, bell, std::f64::consts::TAU.sqrt().recip());
+        let bell = e.node("Mul", &[x.to_owned(), bell], vec![]);
+        e.node("Add", &[area, bell], vec![])
+    }
+}
+
+/// ½x·(1 + t) with t = tanh(u), u = √(2/π)·(x + 0.044715·x³):
+/// φ' = ½(1 + t) + ½x·(1 − t²)·u' and φ'' = (1 − t²)·(u' + ½x·u'' − x·t·u'²).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TanhGelu;
+
+const CUBIC: f64 = 0.044_715;
+
+fn root_two_over_pi() -> f64 {
+    std::f64::consts::FRAC_2_PI.sqrt()
+}
+
+impl TanhGelu {
+    /// t, 1 − t² and u'.
+    fn parts(b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
+        let k = root_two_over_pi();
+        let factor = quadratic(b, x, k * CUBIC, 0.0, k)?;
+        let u = b.mul(factor, x)?;
+        let t = b.push(Unary(&TANH), &[u])?;
+        Ok([t, quadratic(b, t, -1.0, 0.0, 1.0)?, quadratic(b, x, 3.0 * k * CUBIC, 0.0, k)?])
+    }
+}
+
+impl Scalar for TanhGelu {
+    fn name(&self) -> &'static str {
+        "Gelu"
+    }
+
+    fn value(&self, x: f64) -> f64 {
+        0.5 * x * (1.0 + (root_two_over_pi() * (x + CUBIC * x.powi(3))).tanh())
+    }
+
+    fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        let [t, q, du] = Self::parts(b, x)?;
+        let term = b.mul(q, du)?;
+        let term = b.mul(term, x)?;
+        let sum = b.add(t, term)?;
+        let sum = b.scale(sum, 0.5)?;
+        b.offset(sum, 0.5)
+    }
+
+    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
+        let [t, q, du] = Self::parts(b, x)?;
+        // u' + ½x·u'' = √(2/π)·(1 + 6·0.044715·x²).
+        let k = root_two_over_pi();
+        let line = quadratic(b, x, 6.0 * k * CUBIC, 0.0, k)?;
+        let square = quadratic(b, du, 1.0, 0.0, 0.0)?;
+        let term = b.mul(square, t)?;
+        let term = b.mul(term, x)?;
+        let factor = b.sub(line, term)?;
+        b.mul(q, factor).map(Some)
+    }
+
+    fn is_curved(&self) -> bool {
+        true
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
+        e.node("Gelu", &[x.to_owned()], vec![attr_string("approximate", "tanh")])
+    }
+}
