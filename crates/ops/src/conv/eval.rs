@@ -40,9 +40,9 @@ impl Conv {
                 let y = self.elements(outs, outputs, &touches, |t, _| (t.first, 1));
                 let w = weights.as_ref().map(|w| w.slice(s![outs..outs + outputs, .., tap]));
                 match (self.yields, w) {
-                    (Place::Y, Some(w)) => put(&mut sum, &y, &w.dot(&matrix(lhs.slice(&x[..])))),
+                    (Place::Y, Some(w)) => put(&mut sum, &y, w.dot(&matrix(lhs.slice(&x[..])))),
                     (Place::X, Some(w)) => {
-                        put(&mut sum, &x, &w.t().dot(&matrix(lhs.slice(&y[..]))));
+                        put(&mut sum, &x, w.t().dot(&matrix(lhs.slice(&y[..]))));
                     }
                     _ => {
                         let product = matrix(rhs.slice(&y[..])).dot(&matrix(lhs.slice(&x[..])).t());
@@ -81,20 +81,21 @@ impl Conv {
 }
 
 /// [n, c, …] as a matrix of c rows.
-fn matrix(a: ArrayViewD<'_, f64>) -> Array2<f64> {
-    let channels = a.shape()[1];
-    let mut a = a;
+fn matrix(mut a: ArrayViewD<'_, f64>) -> Array2<f64> {
     a.swap_axes(0, 1);
+    let channels = a.shape()[0];
     let columns = a.len() / channels.max(1);
-    let values: Vec<f64> = a.iter().copied().collect();
-    Array2::from_shape_vec((channels, columns), values).unwrap_or_default()
+    let mut copy = ArrayD::zeros(a.raw_dim());
+    copy.assign(&a);
+    copy.into_shape_with_order((channels, columns)).unwrap_or_default()
 }
 
 /// Adds a matrix of c rows to a part of [n, c, …].
-fn put(sum: &mut ArrayD<f64>, part: &[SliceInfoElem], matrix: &Array2<f64>) {
+fn put(sum: &mut ArrayD<f64>, part: &[SliceInfoElem], matrix: Array2<f64>) {
     let mut target = sum.slice_mut(part);
     target.swap_axes(0, 1);
-    for (t, v) in target.iter_mut().zip(matrix.iter()) {
-        *t += v;
+    let shape = target.raw_dim();
+    if let Ok(matrix) = matrix.as_standard_layout().into_owned().into_shape_with_order(shape) {
+        target += &matrix;
     }
 }

@@ -34,10 +34,10 @@ impl Geometry {
     /// `Conv`, after cutting where the padding is negative.
     fn conv(mut self, e: &mut Emitter<'_>, x: &str, w: &str, size: &[usize]) -> String {
         let mut cuts = Vec::new();
-        for axis in 0..size.len() {
+        for (axis, &size) in size.iter().enumerate() {
             let (begin, end) = (self.begin[axis].min(0), self.end[axis].min(0));
             if begin < 0 || end < 0 {
-                cuts.push((axis + 2, -begin, size[axis] as i64 + end));
+                cuts.push((axis + 2, -begin, size as i64 + end));
             }
             self.begin[axis] -= begin;
             self.end[axis] -= end;
@@ -205,10 +205,10 @@ impl Conv {
         let y = transpose(e, &args[1], &swap);
         let own = self.geometry();
         let mut ranges = Vec::new();
-        for axis in 0..rank {
+        for (axis, &positions) in positions.iter().enumerate() {
             // Rows that a stride leaves out make the result longer than the kernel.
             let padded = self.size[axis] + self.window.begin[axis] + self.window.end[axis];
-            let room = padded - self.window.strides[axis] * (positions[axis] - 1) - 1;
+            let room = padded - self.window.strides[axis] * (positions - 1) - 1;
             let taps = room / self.window.dilations[axis] + 1;
             if taps > self.window.kernel[axis] {
                 ranges.push((axis + 2, 0, own.kernel[axis]));

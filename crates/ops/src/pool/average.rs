@@ -1,8 +1,6 @@
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
-    Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
-    algebra::{Scatter, Span},
-    take,
+    Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor, take,
 };
 use taste_onnx::builders;
 
@@ -83,34 +81,6 @@ impl AveragePool {
     pub(super) fn push(self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
         if self.field.is_native() { b.push(self, &[x]) } else { self.composed(b, x) }
     }
-
-    /// Each element spread over its window, where windows lie side by side.
-    fn spread(&self, b: &mut Build<'_>, x: Id, ct: Id) -> Result<Id, OpError> {
-        let shape = b.fact(x).shape.clone();
-        let positions = self.field.positions()?;
-        let kernel = &self.field.window.kernel;
-        let ct = b.scale(ct, 1.0 / self.field.taps() as f64)?;
-        if positions.iter().all(|&p| p == 1) && *kernel == self.field.size {
-            return b.expand(ct, &shape);
-        }
-        let (mut thin, mut wide) = (shape[..2].to_vec(), shape[..2].to_vec());
-        let mut merged = shape[..2].to_vec();
-        let (mut spans, mut sizes) = (Vec::new(), Vec::new());
-        for axis in 0..positions.len() {
-            thin.extend([Dim::from(positions[axis]), Dim::from(1)]);
-            wide.extend([positions[axis], kernel[axis]].map(Dim::from));
-            let len = positions[axis] * kernel[axis];
-            merged.push(Dim::from(len));
-            if len < self.field.size[axis] {
-                spans.push((axis + 2, Span { start: 0, step: 1, len }));
-                sizes.push(self.field.size[axis]);
-            }
-        }
-        let ct = b.reshape(ct, &thin)?;
-        let ct = b.expand(ct, &wide)?;
-        let ct = b.reshape(ct, &merged)?;
-        if spans.is_empty() { Ok(ct) } else { b.push(Scatter { spans, sizes }, &[ct]) }
-    }
 }
 
 impl Op for AveragePool {
@@ -163,8 +133,10 @@ impl Op for AveragePool {
 
 impl Linear for AveragePool {
     fn transpose(&self, b: &mut Build<'_>, args: &[Id], _i: usize, ct: Id) -> Result<Id, OpError> {
-        if self.field.tiles() {
-            return self.spread(b, args[0], ct);
+        if self.field.covers() {
+            let shape = b.fact(args[0]).shape.clone();
+            let ct = b.scale(ct, 1.0 / self.field.taps() as f64)?;
+            return b.expand(ct, &shape);
         }
         let (conv, ones) = self.sums(b, b.fact(args[0]).shape[1])?;
         let scale = b.graph_mut().constant(self.scale()?);

@@ -6,10 +6,10 @@ use taste_graph::{
 };
 use taste_onnx::builders;
 
-use super::{CONSTANT_LIMIT, Field};
+use super::{CONSTANT_LIMIT, Field, average::AveragePool};
 use crate::{
     Reader, Sample,
-    conv::{Conv, Place},
+    conv::{Conv, Place, window::Window},
 };
 
 /// Below every element, and finite, so that nothing times it is undefined.
@@ -27,42 +27,56 @@ impl MaxPool {
         if self.field.is_native() { b.push(self, &[x]) } else { self.expand(b, &[x]) }
     }
 
-    /// Windows side by side: each axis becomes two, and the mask selects within the second ones.
+    /// Windows side by side: the mask has the shape of the input, and the sum over each window is a
+    /// multiple of its mean.
     fn expand_tiles(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+        let shape = b.fact(x).shape.clone();
+        let mask = self.tile_mask(b, x)?;
+        if self.field.covers() {
+            let picked = b.mul(x, mask)?;
+            return b.sum(picked, &(2..shape.len()).collect::<Vec<_>>());
+        }
+        let mask = b.scale(mask, self.field.taps() as f64)?;
+        let picked = b.mul(x, mask)?;
+        b.push(AveragePool { field: self.field.clone(), count_padding: false }, &[picked])
+    }
+
+    /// 1 where derivatives flow to, 0 elsewhere.
+    fn tile_mask(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
         let positions = self.field.positions()?;
         let (kernel, rank) = (&self.field.window.kernel, positions.len());
         let lead = b.fact(x).shape[..2].to_vec();
-        let spans: Vec<(usize, Span)> = (0..rank)
-            .map(|a| (a + 2, Span { start: 0, step: 1, len: positions[a] * kernel[a] }))
-            .filter(|(axis, span)| span.len < self.field.size[axis - 2])
-            .collect();
-        let x = if spans.is_empty() { x } else { b.push(Slice { spans }, &[x])? };
-        let (mut split, mut windows, mut flat) = (lead.clone(), lead.clone(), lead.clone());
+        let (mut spans, mut sizes) = (Vec::new(), Vec::new());
+        let mut cropped = lead.clone();
         for axis in 0..rank {
-            split.extend([positions[axis], kernel[axis]].map(Dim::from));
+            let len = positions[axis] * kernel[axis];
+            cropped.push(Dim::from(len));
+            if len < self.field.size[axis] {
+                spans.push((axis + 2, Span { start: 0, step: 1, len }));
+                sizes.push(self.field.size[axis]);
+            }
         }
-        let result = [&lead[..], &positions.iter().map(|&p| Dim::from(p)).collect::<Vec<_>>()];
-        let result = result.concat();
-        windows.extend(positions.iter().chain(kernel).map(|&v| Dim::from(v)));
-        flat.extend(positions.iter().map(|&p| Dim::from(p)));
-        flat.push(Dim::from(self.field.taps()));
-        let places = (0..rank).map(|a| 2 + 2 * a);
-        let taps: Vec<usize> = (0..rank).map(|a| 3 + 2 * a).collect();
-        let perm: Vec<usize> =
-            [0, 1].into_iter().chain(places).chain(taps.iter().copied()).collect();
+        let x = if spans.is_empty() { x } else { b.push(Slice { spans: spans.clone() }, &[x])? };
+        // Each axis becomes two, positions and taps; then taps come last, as one axis.
+        let pairs = positions.iter().zip(kernel).flat_map(|(&p, &k)| [Dim::from(p), Dim::from(k)]);
+        let split: Vec<Dim> = lead.iter().copied().chain(pairs).collect();
+        let order = (0..rank).map(|a| 2 + 2 * a).chain((0..rank).map(|a| 3 + 2 * a));
+        let perm: Vec<usize> = [0, 1].into_iter().chain(order).collect();
         let mut back = vec![0; perm.len()];
         for (to, &from) in perm.iter().enumerate() {
             back[from] = to;
         }
+        let windows: Vec<Dim> = perm.iter().map(|&from| split[from]).collect();
+        let mut flat = windows[..rank + 2].to_vec();
+        flat.push(Dim::from(self.field.taps()));
         let x = b.reshape(x, &split)?;
-        let sorted = b.transpose(x, &perm)?;
-        let sorted = b.reshape(sorted, &flat)?;
-        let mask = b.push(FirstMax { axis: rank + 2 }, &[sorted])?;
+        let x = b.transpose(x, &perm)?;
+        let x = b.reshape(x, &flat)?;
+        let mask = b.push(FirstMax { axis: rank + 2 }, &[x])?;
         let mask = b.reshape(mask, &windows)?;
         let mask = b.transpose(mask, &back)?;
-        let picked = b.mul(x, mask)?;
-        let sum = b.sum(picked, &taps)?;
-        b.reshape(sum, &result)
+        let mask = b.reshape(mask, &cropped)?;
+        if spans.is_empty() { Ok(mask) } else { b.push(Scatter { spans, sizes }, &[mask]) }
     }
 
     /// Any window: a convolution of each channel with one kernel for each tap lays windows out as
@@ -104,8 +118,7 @@ impl MaxPool {
             let wide = b.push(Scatter { spans, sizes: padded.clone() }, &[x])?;
             let wide = b.add(wide, low)?;
             let zeros = vec![0; size.len()];
-            let window =
-                crate::conv::window::Window { begin: zeros.clone(), end: zeros, ..window.clone() };
+            let window = Window { begin: zeros.clone(), end: zeros, ..window.clone() };
             let all = b.push(Conv { window, size: padded, ..conv }, &[wide, one_hot])?;
             b.push(FirstMax { axis: 1 }, &[all])?
         } else {

@@ -54,6 +54,9 @@ impl Field {
         }
         window.check()?;
         let field = Self { window, size, asked };
+        if field.taps() > CONSTANT_LIMIT {
+            return Err(OpError::unsupported("a window with this many elements", field.taps()));
+        }
         for (axis, &positions) in field.positions()?.iter().enumerate() {
             let last = field.window.strides[axis] * (positions - 1);
             let inside = field.size[axis] + field.window.begin[axis];
@@ -96,6 +99,11 @@ impl Field {
     /// Whether windows lie side by side, up to a rest at the end.
     fn tiles(&self) -> bool {
         self.window.kernel == self.window.strides && !self.is_dilated() && !self.is_padded()
+    }
+
+    /// Whether one window is the whole input.
+    fn covers(&self) -> bool {
+        self.window.kernel == self.size && !self.is_dilated() && !self.is_padded()
     }
 
     /// Whether engines take the padding: it must be smaller than the kernel.
