@@ -2,12 +2,12 @@
 
 use std::{collections::HashMap, path::Path};
 
-use taste_graph::{DType, Dim, Fact, Graph, Id};
+use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
     Backend, Compiled, Error, Method, Target, Wants,
-    derive::{Derivation, Problem, Schedule, Signs},
+    derive::{Cut, Derivation, Problem, Schedule, Signs},
     error::request,
     memory,
 };
@@ -167,16 +167,19 @@ impl Model {
             .into_iter()
             .map(|(name, id)| InputInfo { name, fact: problem.graph.fact(id).clone() })
             .collect();
-        let wrt = input_name(&problem.graph, problem.x);
+        let (wrt, output) = (problem.wrt(), problem.output.clone());
         let (dimension, target) = (problem.dimension, problem.target);
+        let is_flat = matches!(problem.cut, Cut::Flat);
         let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
         let derivation = problem.derive(asked.method, asked.wants, signs, lanes)?;
         Ok(Derived {
             derivation,
             inputs,
             wrt,
+            output,
             target,
             dimension,
+            is_flat,
             batch,
             seed: asked.seed,
             wants: asked.wants,
@@ -206,10 +209,6 @@ impl Model {
         let outputs = &self.onnx.proto.graph.as_ref()?.output;
         outputs.iter().find(|o| taste_ops::declares_floats(o)).map(|o| o.name.clone())
     }
-}
-
-fn input_name(graph: &Graph, id: Id) -> String {
-    graph.inputs().into_iter().find(|(_, i)| *i == id).map_or_else(String::new, |(n, _)| n)
 }
 
 /// Whether every output has one row a sample.
@@ -270,8 +269,10 @@ pub struct Derived {
     pub(crate) derivation: Derivation,
     pub(crate) inputs: Vec<InputInfo>,
     pub(crate) wrt: String,
+    pub(crate) output: String,
     pub(crate) target: Target,
     pub(crate) dimension: usize,
+    pub(crate) is_flat: bool,
     pub(crate) batch: Batch,
     pub(crate) seed: u64,
     pub(crate) wants: Wants,
@@ -297,6 +298,17 @@ impl Derived {
     /// The input that is differentiated by.
     pub fn wrt(&self) -> &str {
         &self.wrt
+    }
+
+    /// The output that the target is a function of.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// Whether the target is piecewise affine in the input, so that its second derivatives are zero almost
+    /// everywhere.
+    pub fn is_flat(&self) -> bool {
+        self.is_flat
     }
 
     /// The inputs of the model.

@@ -82,8 +82,11 @@ pub(crate) const CLASS_LIMIT: usize = 128;
 const PROBES: usize = 16;
 
 /// A model with a target, before a method is chosen.
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) graph: Graph,
+    /// The output's name.
+    pub(crate) output: String,
     pub(crate) x: Id,
     pub(crate) head: Head,
     pub(crate) target: Target,
@@ -120,7 +123,7 @@ impl Problem {
         let target = target.unwrap_or_else(|| head.default_target());
         let f = head.build(&mut graph, target)?;
         let cut = cut(&graph, f, x, head.width)?;
-        Ok(Self { graph, x, head, target, f, dimension, cut })
+        Ok(Self { graph, output: output.0.to_owned(), x, head, target, f, dimension, cut })
     }
 
     /// The method for this model, and why.
@@ -250,6 +253,12 @@ impl Problem {
             outputs.push((name.to_owned(), b.zeros_like(like)?));
         }
         Ok(())
+    }
+
+    /// The name of the input that is differentiated by.
+    pub(crate) fn wrt(&self) -> String {
+        let named = self.graph.inputs().into_iter().find(|(_, id)| *id == self.x);
+        named.map_or_else(String::new, |(name, _)| name)
     }
 
     /// The sizes of one sample of the input.
