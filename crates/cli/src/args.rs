@@ -10,14 +10,21 @@ use taste_engine::{Backend, Method, Target, Wants};
 /// taste takes derivatives of trained models: it reads an ONNX file, builds the graph of a value, its gradient, its
 /// Laplacian or the diagonal of its Hessian, and runs that graph or writes it as another ONNX file.
 #[derive(Parser)]
-#[command(name = "taste", version, max_term_width = 100, arg_required_else_help = true, after_help = "\
+#[command(
+    name = "taste",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = "\
 Examples:
-  taste inspect model.onnx                              what the model is made of and what can be derived
+  taste inspect model.onnx                              operators, shapes, methods that apply
   taste derive model.onnx --input x.npy                 a summary of value, gradient and Laplacian
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
   taste ops                                             the operators that can be differentiated
 
-Exit codes: 0 fine, 2 error. Data goes to standard output or to the files named, messages to standard error.")]
+Exit codes: 0 fine, 2 error. Data goes to standard output or to named files, messages to standard
+error."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -77,7 +84,7 @@ Examples:
       value, gradient and Laplacian of the likeliest class's probability, in a few numbers
   taste derive model.onnx --input x.npy --target prob:3 --grad g.npy --laplacian l.npy
       gradient and Laplacian of the probability of class 3 at every sample
-  taste derive model.onnx --input x.npy --method hutchinson:64 --seed 7 --laplacian l.npy --stderr e.npy
+  taste derive model.onnx --input x.npy --method hutchinson:64 --laplacian l.npy --stderr e.npy
       an estimate of the Laplacian with its standard error
   taste derive model.onnx --shape 3,32,32 --want gradient,laplacian --emit derivative.onnx
       the derivative as an ONNX file that any runtime can run
@@ -120,8 +127,12 @@ pub(crate) struct DeriveArgs {
     /// [default: rten]
     #[arg(long, help_heading = "Running")]
     pub(crate) backend: Option<Backend>,
-    /// The library of ONNX Runtime [default: $ORT_DYLIB_PATH, or where the system looks for libraries]
-    #[arg(long, value_name = "PATH", help_heading = "Running")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        help_heading = "Running",
+        help = "The library of ONNX Runtime [default: $ORT_DYLIB_PATH, or where the system looks]"
+    )]
     pub(crate) ort_library: Option<PathBuf>,
     /// Threads [default: one for every core]
     #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -142,8 +153,9 @@ Examples:
   taste inspect model.onnx --target logit:3
   taste inspect model.onnx --shape 3,224,224 --json | jq .derivative.method
 
-A derivative class says how an operator differentiates: constant (nothing flows), linear, bilinear (linear in each of
-two arguments), piecewise linear (kinks, no curvature), pointwise (a curved function of each element) or composite.")]
+The derivative column says how an operator differentiates in this model: constant (nothing flows),
+linear, bilinear (linear in each of two arguments), piecewise linear (kinks, no curvature),
+pointwise (a curved function of each element) or composite (made of several of these).")]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -198,7 +210,9 @@ pub(crate) fn in_one_line(problem: &clap::Error) -> String {
     let parts: Vec<String> = text
         .split("\n\n")
         .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|part| !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more"))
+        .filter(|part| {
+            !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more")
+        })
         .collect();
     parts.join("; ").trim_start_matches("error: ").to_owned()
 }

@@ -11,7 +11,9 @@ use std::{
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use taste_engine::{Backend, Compiled, Derived, Method, Model, Outputs, Port, Request, Value, Wants};
+use taste_engine::{
+    Backend, Compiled, Derived, Method, Model, Outputs, Port, Request, Value, Wants,
+};
 
 use crate::{
     args::{DeriveArgs, Quantity},
@@ -45,32 +47,43 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     // A summary of an estimate says how good it is.
     let is_default = targets.is_empty() && args.want.is_empty();
     if is_default && derived.method().is_stochastic() {
-        let with_error = Request { wants: Wants { stderr: true, ..request.wants }, ..request.clone() };
+        let with_error =
+            Request { wants: Wants { stderr: true, ..request.wants }, ..request.clone() };
         if let Ok(better) = model.derive(&with_error) {
             (request, derived) = (with_error, better);
         }
     }
-    let emitted = args.emit.as_ref().map(|path| Ok::<_, taste_engine::Error>((path, model.derive_file(&request)?)));
+    let emitted = args
+        .emit
+        .as_ref()
+        .map(|path| Ok::<_, taste_engine::Error>((path, model.derive_file(&request)?)));
     let emitted = emitted.transpose()?;
     if !args.quiet {
         notes(args, &derived, request.wants);
     }
-    let threads = args.threads.map_or_else(
-        || thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
+    let threads = args
+        .threads
+        .map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let mut report = Report::new(args, &derived, &backend, threads, request.wants);
     if runs {
         let mut compiled = derived.compile(&backend, threads)?;
         let double = backend == Backend::Reference;
         let sinks = stream(args, &mut compiled, &mut sources, &targets, double, &mut report)?;
         for sink in sinks {
-            let line = format!("wrote {}: {} {}", sink.path().display(), sink.dtype(), table::shape(sink.shape()));
+            let line = format!(
+                "wrote {}: {} {}",
+                sink.path().display(),
+                sink.dtype(),
+                table::shape(sink.shape())
+            );
             sink.finish()?;
             if !args.quiet {
                 tell(&line);
             }
         }
+    }
+    for warning in report.warnings().iter().filter(|_| !args.quiet) {
+        tell(&format!("warning: {warning}"));
     }
     if let Some((path, file)) = emitted {
         file.save(path)?;
@@ -78,7 +91,11 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
         if !args.quiet {
             let outputs = file.proto.graph.iter().flat_map(|g| &g.output).map(|o| o.name.as_str());
             let outputs: Vec<&str> = outputs.collect();
-            tell(&format!("wrote {}: ONNX with the outputs {}", path.display(), outputs.join(", ")));
+            tell(&format!(
+                "wrote {}: ONNX with the outputs {}",
+                path.display(),
+                outputs.join(", ")
+            ));
         }
     }
     if args.model.json {
@@ -138,13 +155,21 @@ fn sources(args: &DeriveArgs, ports: &[Port], wrt: &str) -> Result<Vec<Source>> 
     if let Some(missing) = ports.iter().find(|p| !sources.iter().any(|s| s.name == p.name))
         && !sources.is_empty()
     {
-        bail!("input {:?}: nothing was given for it: add --input {}=FILE.npy", missing.name, missing.name);
+        bail!(
+            "input {:?}: nothing was given for it: add --input {}=FILE.npy",
+            missing.name,
+            missing.name
+        );
     }
     for pair in sources.windows(2) {
         let (a, b) = (&pair[0], &pair[1]);
         if a.samples() != b.samples() {
             let (first, second) = (a.reader.path().display(), b.reader.path().display());
-            bail!("{first} has {} and {second} {}", table::count(a.samples(), "sample"), b.samples());
+            bail!(
+                "{first} has {} and {second} {}",
+                table::count(a.samples(), "sample"),
+                b.samples()
+            );
         }
     }
     Ok(sources)
@@ -161,10 +186,15 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
         let given = sample_shapes.insert(source.name.clone(), sample.clone());
         if let Some(given) = given.filter(|g| *g != sample) {
             let (file, given) = (source.reader.path().display(), table::shape(&given));
-            bail!("--shape says {given}, and the samples in {file} have shape {}", table::shape(&sample));
+            bail!(
+                "--shape says {given}, and the samples in {file} have shape {}",
+                table::shape(&sample)
+            );
         }
     }
-    let asked = |quantity: Quantity, path: &Option<PathBuf>| path.is_some() || args.want.contains(&quantity);
+    let asked = |quantity: Quantity, path: &Option<PathBuf>| {
+        path.is_some() || args.want.contains(&quantity)
+    };
     let mut wants = Wants {
         gradient: asked(Quantity::Gradient, &args.grad),
         laplacian: asked(Quantity::Laplacian, &args.laplacian),
@@ -199,7 +229,9 @@ fn notes(args: &DeriveArgs, derived: &Derived, wants: Wants) {
         tell(&format!("note: {}", flat_note(derived.target())));
     }
     if let Method::ClosedFormTop(k) = derived.method() {
-        tell(&format!("note: closed-form:{k} leaves all but the {k} most likely classes out: its result is biased"));
+        tell(&format!(
+            "note: closed-form:{k} leaves all but the {k} most likely classes out: its result is biased"
+        ));
     }
     if args.emit.is_some() && derived.method().is_stochastic() {
         tell("note: the random signs are part of the emitted file: the same ones for every sample");
@@ -224,7 +256,8 @@ fn stream(
     report: &mut Report,
 ) -> Result<Vec<Sink>> {
     let samples = sources.first().map_or(0, Source::samples);
-    let chunk = args.batch.map_or(report.chunk, |n| usize::try_from(n).unwrap_or(usize::MAX)).min(samples);
+    let chunk =
+        args.batch.map_or(report.chunk, |n| usize::try_from(n).unwrap_or(usize::MAX)).min(samples);
     report.samples = Some(samples);
     report.chunk = chunk;
     let mut progress = Progress::new(samples, args.quiet);
@@ -282,7 +315,9 @@ impl Progress {
         let done = done as u64;
         let long = self.started.elapsed() > Duration::from_secs(1);
         if self.watched && self.bar.is_none() && long && done < self.total {
-            let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} samples, {eta} left");
+            let style = ProgressStyle::with_template(
+                "{wide_bar} {human_pos}/{human_len} samples, {eta} left",
+            );
             let bar = ProgressBar::new(self.total).with_elapsed(self.started.elapsed());
             self.bar = Some(style.map_or(bar.clone(), |style| bar.with_style(style)));
         }
@@ -336,7 +371,13 @@ struct MethodReport {
 }
 
 impl Report {
-    fn new(args: &DeriveArgs, derived: &Derived, backend: &Backend, threads: usize, wants: Wants) -> Self {
+    fn new(
+        args: &DeriveArgs,
+        derived: &Derived,
+        backend: &Backend,
+        threads: usize,
+        wants: Wants,
+    ) -> Self {
         let method = is_second_order(wants).then(|| MethodReport {
             name: derived.method().to_string(),
             reason: derived.reason().to_owned(),
@@ -376,14 +417,30 @@ impl Report {
         }
     }
 
+    /// Results that are no numbers.
+    fn warnings(&self) -> Vec<String> {
+        let broken = self.quantities.iter().filter(|(_, stats)| stats.not_finite > 0);
+        let text = |(name, stats): (&&str, &Stats)| {
+            format!("{} of {} entries of {name} are NaN or infinite", stats.not_finite, stats.count)
+        };
+        broken.map(text).collect()
+    }
+
     fn render(&self, sources: &[Source]) -> String {
         let mut facts = Table::default();
         facts.row(["model".to_owned(), self.model.display().to_string()]);
         for source in sources {
             let reader = &source.reader;
-            let wrt = if source.name == self.wrt && sources.len() > 1 { ", differentiated by" } else { "" };
+            let wrt = if source.name == self.wrt && sources.len() > 1 {
+                ", differentiated by"
+            } else {
+                ""
+            };
             let array = format!("{} {}", reader.dtype(), table::shape(reader.shape()));
-            facts.row(["input".to_owned(), format!("{} = {}: {array}{wrt}", source.name, reader.path().display())]);
+            facts.row([
+                "input".to_owned(),
+                format!("{} = {}: {array}{wrt}", source.name, reader.path().display()),
+            ]);
         }
         facts.row(["target".to_owned(), format!("{} of output {:?}", self.target, self.output)]);
         if let Some(method) = &self.method {
@@ -393,7 +450,8 @@ impl Report {
                 (.., true) => "estimate",
                 _ => "exact",
             };
-            facts.row(["method".to_owned(), format!("{} ({kind}): {}", method.name, method.reason)]);
+            facts
+                .row(["method".to_owned(), format!("{} ({kind}): {}", method.name, method.reason)]);
         }
         let threads = table::count(self.threads, "thread");
         let chunk = table::count(self.chunk, "sample");
@@ -401,21 +459,21 @@ impl Report {
         let mut numbers = Table::default().right(&[1, 2, 3]);
         numbers.row(["", "min", "mean", "max", "first values"]);
         let shown = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), number);
-        let mut warnings = String::new();
         for quantity in &self.order {
             let Some(stats) = self.quantities.get(quantity.name()) else { continue };
-            let name = if *quantity == Quantity::Gradient { "gradient norm" } else { quantity.name() };
+            let name =
+                if *quantity == Quantity::Gradient { "gradient norm" } else { quantity.name() };
             let first: Vec<String> = stats.first.iter().map(|v| number(*v)).collect();
             let more = if stats.count > first.len() as u64 { " …" } else { "" };
             let first = first.join(" ") + more;
-            numbers.row([name.to_owned(), shown(stats.min), shown(stats.mean), shown(stats.max), first]);
-            if stats.not_finite > 0 {
-                warnings += &format!(
-                    "\nwarning: {} of {} entries of {name} are NaN or infinite and left out above\n",
-                    stats.not_finite, stats.count
-                );
-            }
+            numbers.row([
+                name.to_owned(),
+                shown(stats.min),
+                shown(stats.mean),
+                shown(stats.max),
+                first,
+            ]);
         }
-        format!("{}\n{}{warnings}", facts.render(0), numbers.render(0))
+        format!("{}\n{}", facts.render(0), numbers.render(0))
     }
 }

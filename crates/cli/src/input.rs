@@ -54,15 +54,22 @@ impl Source {
         let shape = reader.shape();
         match shape {
             [] => bail!("{place}: it holds a single number, not an array of samples"),
-            [0, ..] => bail!("{place}: it holds no samples, as its shape is {}", table::shape(shape)),
+            [0, ..] => {
+                bail!("{place}: it holds no samples, as its shape is {}", table::shape(shape))
+            }
             _ => {}
         }
         if !port.is_float && reader.dtype().is_float() {
-            bail!("{place}: input {:?} wants integers, and the file holds {}", port.name, reader.dtype());
+            bail!(
+                "{place}: input {:?} wants integers, and the file holds {}",
+                port.name,
+                reader.dtype()
+            );
         }
         if let Some(want) = &port.shape {
             let fits = |want: &[Result<usize, String>], got: &[usize]| {
-                want.len() == got.len() && want.iter().zip(got).all(|(w, g)| w.as_ref().map_or(true, |w| w == g))
+                want.len() == got.len()
+                    && want.iter().zip(got).all(|(w, g)| w.as_ref().map_or(true, |w| w == g))
             };
             let samples = want.get(1..).unwrap_or_default();
             if !fits(samples, &shape[1..]) {
@@ -70,8 +77,10 @@ impl Source {
                     .iter()
                     .map(|s| s.as_ref().map_or_else(Clone::clone, usize::to_string))
                     .collect();
-                let shown: Vec<&str> = std::iter::once("N").chain(shown.iter().map(String::as_str)).collect();
-                let hint = if fits(samples, shape) { ": a first axis of samples is missing" } else { "" };
+                let shown: Vec<&str> =
+                    std::iter::once("N").chain(shown.iter().map(String::as_str)).collect();
+                let hint =
+                    if fits(samples, shape) { ": a first axis of samples is missing" } else { "" };
                 bail!(
                     "{place}: input {:?} wants an array of shape {}, and the file has {}{hint}",
                     port.name,
@@ -121,7 +130,11 @@ impl Source {
         }
         let rows = value.shape()[0];
         let bad = (0..rows).find(|&n| !value.rows(n, n + 1).is_finite()).unwrap_or(0);
-        bail!("{}: sample {} (counted from 0) holds {what}", self.reader.path().display(), first + bad);
+        bail!(
+            "{}: sample {} (counted from 0) holds {what}",
+            self.reader.path().display(),
+            first + bad
+        );
     }
 }
 

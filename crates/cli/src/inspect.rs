@@ -27,7 +27,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     match analysis {
         Ok(_) => Ok(()),
         // The table of nodes is in the JSON already.
-        Err(Failure::Engine(Error::Import { model, cause: ImportError::Nodes(nodes) })) if args.json => {
+        Err(Failure::Engine(Error::Import { model, cause: ImportError::Nodes(nodes) }))
+            if args.json =>
+        {
             Err(anyhow!("{model}: {}", unsupported(nodes.len())))
         }
         Err(failure) => Err(failure.into()),
@@ -62,7 +64,10 @@ impl From<Failure> for anyhow::Error {
 }
 
 fn unsupported(nodes: usize) -> String {
-    format!("{} not supported", if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") })
+    format!(
+        "{} not supported",
+        if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
+    )
 }
 
 fn analyse(model: &Model, args: &ModelArgs) -> Result<Analysis, Failure> {
@@ -88,7 +93,13 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Analysis, Failure> {
 fn port(port: &Port) -> [String; 2] {
     let shape = port.shape.as_ref().map_or_else(
         || "of any shape".to_owned(),
-        |s| table::shape(&s.iter().map(|d| d.as_ref().map_or_else(Clone::clone, usize::to_string)).collect::<Vec<_>>()),
+        |s| {
+            table::shape(
+                &s.iter()
+                    .map(|d| d.as_ref().map_or_else(Clone::clone, usize::to_string))
+                    .collect::<Vec<_>>(),
+            )
+        },
     );
     [port.name.clone(), format!("{} {shape}", port.elem_type)]
 }
@@ -115,7 +126,9 @@ fn cost(method: Method, analysis: &Analysis) -> String {
         Method::Exact => format!("exact, along {}", count(d, "direction")),
         Method::ClosedForm if analysis.is_flat => "zero almost everywhere, at no cost".to_owned(),
         Method::ClosedForm => format!("exact, with {}", count(analysis.width, "backward product")),
-        Method::ClosedFormTop(k) => format!("biased: all but the {k} most likely classes are left out"),
+        Method::ClosedFormTop(k) => {
+            format!("biased: all but the {k} most likely classes are left out")
+        }
         Method::Probe(m) => format!("unbiased, with {m} probes in the space of the output"),
         Method::Hutchinson(m) => format!("unbiased, along {m} random directions"),
         Method::HutchPlusPlus(m) => format!("unbiased, with {m} products of the Hessian"),
@@ -128,7 +141,10 @@ fn render(args: &ModelArgs, overview: &Overview, analysis: Option<&Analysis>) ->
     if !overview.producer.is_empty() {
         facts.row(["producer".to_owned(), overview.producer.clone()]);
     }
-    facts.row(["format".to_owned(), format!("ONNX IR {}, {}", overview.ir_version, opsets(overview))]);
+    facts.row([
+        "format".to_owned(),
+        format!("ONNX IR {}, {}", overview.ir_version, opsets(overview)),
+    ]);
     facts.row(["parameters".to_owned(), grouped(overview.parameters)]);
     for (title, ports) in [("input", &overview.inputs), ("output", &overview.outputs)] {
         for [name, kind] in ports.iter().map(port) {
@@ -141,16 +157,21 @@ fn render(args: &ModelArgs, overview: &Overview, analysis: Option<&Analysis>) ->
         let class = class(overview, analysis, i).unwrap_or_else(|| "not supported".to_owned());
         operators.row([operator.name.clone(), times.to_string(), class]);
     }
-    let mut text = format!("{}\n{}", facts.render(0), operators.render(0));
+    let text = format!("{}\n{}", facts.render(0), operators.render(0));
     let Some(a) = analysis else { return text };
     let mut derivative = Table::default();
     let entries = if a.width == 1 { "1 entry".to_owned() } else { format!("{} entries", a.width) };
-    derivative.row(["target".to_owned(), format!("{} of output {:?} ({entries} a sample)", a.target, a.output)]);
+    derivative.row([
+        "target".to_owned(),
+        format!("{} of output {:?} ({entries} a sample)", a.target, a.output),
+    ]);
     let dimension = grouped(a.dimension as u64);
     derivative.row(["by".to_owned(), format!("input {:?} ({dimension} entries a sample)", a.wrt)]);
     derivative.row(["method".to_owned(), format!("{}: {}", a.method, a.reason)]);
     let chunk = match a.batch {
-        Batch::Fixed(_) => format!("{} at once, as the file was exported for", count(a.chunk, "sample")),
+        Batch::Fixed(_) => {
+            format!("{} at once, as the file was exported for", count(a.chunk, "sample"))
+        }
         Batch::Open => format!("{} at once in {} MiB", count(a.chunk, "sample"), args.memory),
     };
     derivative.row(["chunk".to_owned(), chunk]);
@@ -165,11 +186,9 @@ fn render(args: &ModelArgs, overview: &Overview, analysis: Option<&Analysis>) ->
         };
         methods.row([m.method.to_string(), applies.to_owned(), why]);
     }
-    text += &format!("\n{}\n{}", derivative.render(0), methods.render(0));
-    if let Some(warning) = warning(a) {
-        text += &format!("\nwarning: {warning}\n");
-    }
-    text
+    let word = if a.is_flat { "warning" } else { "note" };
+    let warning = warning(a).map_or_else(String::new, |w| format!("\n{word}: {w}\n"));
+    format!("{text}\n{}\n{}{warning}", derivative.render(0), methods.render(0))
 }
 
 /// Where theory bites.
@@ -275,11 +294,12 @@ impl Inspection {
         };
         let analysis = analysis.as_ref().ok();
         let ports = |ports: &[Port]| ports.iter().map(PortJson::new).collect();
-        let operators = overview.operators.iter().enumerate().map(|(i, (operator, count))| OperatorJson {
-            name: operator.name.clone(),
-            count: *count,
-            class: class(overview, analysis, i),
-        });
+        let operators =
+            overview.operators.iter().enumerate().map(|(i, (operator, count))| OperatorJson {
+                name: operator.name.clone(),
+                count: *count,
+                class: class(overview, analysis, i),
+            });
         Self {
             file: file.display().to_string(),
             producer: overview.producer.clone(),

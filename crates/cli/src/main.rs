@@ -3,8 +3,8 @@
 mod args;
 mod derive;
 mod files;
-mod inspect;
 mod input;
+mod inspect;
 mod ops;
 mod output;
 mod summary;
@@ -16,7 +16,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{Parser, error::ErrorKind};
 
 use crate::args::{Cli, Command};
 
@@ -25,10 +25,17 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|info| {
-        tell(&format!("error: internal error, please report it: {}", info.to_string().replace('\n', " ")));
+        tell(&format!(
+            "error: internal error, please report it: {}",
+            info.to_string().replace('\n', " ")
+        ));
     }));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            tell(help.to_string().trim_end());
+            return ExitCode::from(FAILED);
+        }
         Err(problem) if problem.use_stderr() => {
             tell(&format!("error: {}", args::in_one_line(&problem)));
             return ExitCode::from(FAILED);
@@ -48,7 +55,13 @@ fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&format!("error: {error:#}"));
+            let text = error.to_string();
+            let hint = if text.ends_with(": give its shape") || text.ends_with(": give one") {
+                " with --shape"
+            } else {
+                ""
+            };
+            tell(&format!("error: {text}{hint}"));
             ExitCode::from(FAILED)
         }
     }

@@ -9,7 +9,8 @@ pub(crate) fn run(args: &OpsArgs) -> Result<()> {
     let all = taste_engine::operators();
     let class = |o: &taste_engine::Operator| o.class.map(|c| c.to_string());
     if args.json {
-        let rows: Vec<_> = all.iter().map(|o| json!({ "name": o.name, "class": class(o) })).collect();
+        let rows: Vec<_> =
+            all.iter().map(|o| json!({ "name": o.name, "class": class(o) })).collect();
         return print_json(&rows);
     }
     let mut table = Table::default();

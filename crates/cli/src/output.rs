@@ -19,7 +19,12 @@ enum Precise {
 
 impl Sink {
     /// A file for `samples` rows like the ones in `first`.
-    pub(crate) fn create(path: &Path, samples: usize, first: &Value, double: bool) -> Result<Self, Error> {
+    pub(crate) fn create(
+        path: &Path,
+        samples: usize,
+        first: &Value,
+        double: bool,
+    ) -> Result<Self, Error> {
         let sample = first.shape().iter().skip(1).copied();
         let shape: Vec<usize> = std::iter::once(samples).chain(sample).collect();
         let writer = if double {
@@ -32,10 +37,10 @@ impl Sink {
 
     pub(crate) fn append(&mut self, rows: &Value) -> Result<(), Error> {
         match (&mut self.writer, rows) {
-            (Precise::Single(w), Value::F32(a)) => w.append(a.view()),
-            (Precise::Single(w), other) => w.append(other.to_f32().view()),
-            (Precise::Double(w), Value::F64(a)) => w.append(a.view()),
-            (Precise::Double(w), other) => w.append(other.to_f64().view()),
+            (Precise::Single(w), Value::F32(a)) => w.append(&a.view()),
+            (Precise::Single(w), other) => w.append(&other.to_f32().view()),
+            (Precise::Double(w), Value::F64(a)) => w.append(&a.view()),
+            (Precise::Double(w), other) => w.append(&other.to_f64().view()),
         }
     }
 

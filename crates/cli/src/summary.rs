@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn parts_add_up() {
         let mut stats = Stats::default();
-        let all = ArrayD::from_shape_vec(IxDyn(&[6]), vec![1.0, 5.0, f64::NAN, 0.0, 2.0, -3.0]).unwrap();
+        let all =
+            ArrayD::from_shape_vec(IxDyn(&[6]), vec![1.0, 5.0, f64::NAN, 0.0, 2.0, -3.0]).unwrap();
         stats.entries(&Value::F64(all));
         assert_eq!((stats.min, stats.mean, stats.max), (Some(-3.0), Some(1.0), Some(5.0)));
         assert_eq!((stats.count, stats.not_finite, stats.first.len()), (6, 1, 5));

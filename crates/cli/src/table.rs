@@ -33,7 +33,11 @@ impl Table {
                 .enumerate()
                 .map(|(c, cell)| {
                     let w = widths[c];
-                    if self.right.contains(&c) { format!("{cell:>w$}") } else { format!("{cell:<w$}") }
+                    if self.right.contains(&c) {
+                        format!("{cell:>w$}")
+                    } else {
+                        format!("{cell:<w$}")
+                    }
                 })
                 .collect();
             text += format!("{:indent$}{}", "", cells.join("  ")).trim_end();
@@ -73,7 +77,7 @@ pub(crate) fn grouped(n: u64) -> String {
     text
 }
 
-/// A shape as NumPy prints it.
+/// A shape as `NumPy` prints it.
 pub(crate) fn shape<T: ToString>(sizes: &[T]) -> String {
     let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })

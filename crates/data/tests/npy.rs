@@ -1,4 +1,4 @@
-//! Files as NumPy writes them, files that are broken, and files of our own.
+//! Files as `NumPy` writes them, files that are broken, and files of our own.
 
 use std::{fs, path::PathBuf};
 
@@ -189,18 +189,18 @@ fn an_array_appears_whole_or_not_at_all() {
     fs::write(&path, b"what was there").unwrap();
 
     let mut dropped = Writer::create(&path, &[2, 2]).unwrap();
-    dropped.append(row.view()).unwrap();
+    dropped.append(&row.view()).unwrap();
     drop(dropped);
     let mut short = Writer::create(&path, &[2, 2]).unwrap();
-    short.append(row.view()).unwrap();
+    short.append(&row.view()).unwrap();
     assert!(short.finish().unwrap_err().to_string().contains("1 rows were written"));
     assert_eq!(fs::read(&path).unwrap(), b"what was there");
 
     let mut whole = Writer::create(&path, &[2, 2]).unwrap();
-    whole.append(row.view()).unwrap();
-    assert!(whole.append(ArrayD::ones(IxDyn(&[1, 3])).view()).is_err());
-    assert!(whole.append(ArrayD::ones(IxDyn(&[2, 2])).view()).is_err());
-    whole.append(row.view()).unwrap();
+    whole.append(&row.view()).unwrap();
+    assert!(whole.append(&ArrayD::ones(IxDyn(&[1, 3])).view()).is_err());
+    assert!(whole.append(&ArrayD::ones(IxDyn(&[2, 2])).view()).is_err());
+    whole.append(&row.view()).unwrap();
     whole.finish().unwrap();
     assert_eq!(read(&fs::read(&path).unwrap()), Ok(floats(&[2, 2], &[1.0; 4])));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -211,7 +211,7 @@ fn what_is_written_is_what_numpy_writes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("y.npy");
     let mut writer = Writer::<f64>::create(&path, &[3]).unwrap();
-    writer.append(Array::from_vec(vec![0.5, -1.0, 2.0]).into_dyn().view()).unwrap();
+    writer.append(&Array::from_vec(vec![0.5, -1.0, 2.0]).into_dyn().view()).unwrap();
     writer.finish().unwrap();
     let data: Vec<u8> = [0.5f64, -1.0, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
     assert_eq!(fs::read(&path).unwrap(), plain("<f8", "(3,)", &data));
@@ -225,7 +225,7 @@ fn a_link_is_written_through() {
     fs::write(&path, b"").unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let mut writer = Writer::<u8>::create(&link, &[1]).unwrap();
-    writer.append(ArrayD::zeros(IxDyn(&[1])).view()).unwrap();
+    writer.append(&ArrayD::zeros(IxDyn(&[1])).view()).unwrap();
     writer.finish().unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(Reader::open(&path).unwrap().shape(), [1]);
@@ -245,7 +245,7 @@ proptest! {
         let mut writer = Writer::create(&path, &shape).unwrap();
         for start in (0..rows).step_by(step) {
             let part = array.slice_axis(Axis(0), Slice::from(start..rows.min(start + step)));
-            writer.append(part).unwrap();
+            writer.append(&part).unwrap();
         }
         writer.finish().unwrap();
         let mut reader = Reader::open(&path).unwrap();

@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use taste_graph::{Build, Calculus, Dim, Fact, Graph, Node, Op};
+use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node};
 use taste_onnx::{
     ElemType,
     proto::{NodeProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto},
@@ -37,10 +37,11 @@ impl Port {
             Some(type_proto::Value::TensorType(tensor)) => Some(tensor),
             _ => None,
         };
-        let elem_type = tensor.map_or_else(String::new, |t| match ElemType::from_code(t.elem_type) {
-            Some(known) => known.to_string(),
-            None => format!("type {}", t.elem_type),
-        });
+        let elem_type =
+            tensor.map_or_else(String::new, |t| match ElemType::from_code(t.elem_type) {
+                Some(known) => known.to_string(),
+                None => format!("type {}", t.elem_type),
+            });
         let size = |d: Option<&dimension::Value>| match d {
             Some(dimension::Value::DimValue(size)) => {
                 usize::try_from(*size).map_err(|_| "?".to_owned())
@@ -76,11 +77,14 @@ pub enum Class {
 }
 
 impl Class {
-    fn of(op: &dyn Op) -> Self {
-        match op.calculus() {
+    /// The class of a node whose arguments at `varying` carry derivatives.
+    fn of(graph: &Graph, node: &Node, varying: impl Fn(Id) -> bool) -> Self {
+        let masked = || node.args.iter().any(|&a| !varying(a) && graph.as_constant(a).is_none());
+        match node.op.calculus() {
             Calculus::Constant => Self::Constant,
-            Calculus::Linear(_) => Self::Linear,
-            Calculus::Bilinear(_) => Self::Bilinear,
+            Calculus::Bilinear(_) if node.args.iter().all(|&a| varying(a)) => Self::Bilinear,
+            Calculus::Bilinear(_) if masked() => Self::PiecewiseLinear,
+            Calculus::Linear(_) | Calculus::Bilinear(_) => Self::Linear,
             Calculus::Pointwise(p) if p.is_curved() => Self::Pointwise,
             Calculus::Pointwise(_) => Self::PiecewiseLinear,
             Calculus::Composite(_) => Self::Composite,
@@ -131,7 +135,7 @@ fn full_name(domain: &str, name: &str) -> String {
     }
 }
 
-/// The class of an operator with arguments that are all fed, where it reads them.
+/// The class of an operator, the widest of its samples.
 fn class_of(entry: &Entry) -> Option<Class> {
     let classes = (entry.samples)().into_iter().filter_map(|sample| {
         let mut graph = Graph::new();
@@ -154,17 +158,31 @@ fn class_of(entry: &Entry) -> Option<Class> {
             attribute: sample.attributes.clone(),
             ..NodeProto::default()
         };
-        node.input = args.iter().enumerate().map(|(i, a)| a.map_or(String::new(), |_| format!("x{i}"))).collect();
-        let before = graph.nodes().len();
+        node.input = args
+            .iter()
+            .enumerate()
+            .map(|(i, a)| a.map_or(String::new(), |_| format!("x{i}")))
+            .collect();
+        let fed: Vec<Id> = args.iter().flatten().copied().collect();
         let model = taste_onnx::Model::new(taste_onnx::proto::ModelProto::default());
         let mut reader = Reader::new(Build::new(&mut graph), &node, &model, args, sample.opset);
-        (entry.read)(&mut reader).ok()?;
-        let made = graph.nodes()[before..].iter().filter(|n| !n.args.is_empty());
-        Class::together(made.map(|n| Class::of(&*n.op)))
+        let outs = (entry.read)(&mut reader).ok()?;
+        let floats =
+            |id: &Id| graph.fact(*id).dtype == DType::Float && graph.as_constant(*id).is_none();
+        let wrt: Vec<Id> = fed.into_iter().filter(floats).collect();
+        let nodes = graph.ancestors(&outs, &[]);
+        let active = graph.active(&nodes, &wrt);
+        if !outs.iter().any(|o| active[o.index()]) {
+            return Some(Class::Constant);
+        }
+        let flows = nodes
+            .iter()
+            .map(|&n| &graph.nodes()[n])
+            .filter(|n| !n.args.is_empty() && n.outs.iter().any(|o| active[o.index()]));
+        let class = Class::together(flows.map(|n| Class::of(&graph, n, |id| active[id.index()])));
+        Some(class.unwrap_or(Class::Linear))
     });
-    // A sample without nodes of its own passes values on.
-    let most = classes.max();
-    most.or_else(|| (!(entry.samples)().is_empty()).then_some(Class::Linear))
+    classes.max()
 }
 
 /// A file, without judgement.
@@ -251,7 +269,10 @@ impl Model {
         };
         let floats = weights.iter().filter(|t| {
             let elem_type = ElemType::from_code(t.data_type);
-            matches!(elem_type, Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16))
+            matches!(
+                elem_type,
+                Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
+            )
         });
         let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for node in graph.map(|g| &g.node[..]).unwrap_or_default() {
@@ -271,7 +292,9 @@ impl Model {
             .collect();
         operators.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Overview {
-            producer: format!("{} {}", proto.producer_name, proto.producer_version).trim().to_owned(),
+            producer: format!("{} {}", proto.producer_name, proto.producer_version)
+                .trim()
+                .to_owned(),
             ir_version: proto.ir_version,
             opsets: proto.opset_import.iter().map(|o| (o.domain.clone(), o.version)).collect(),
             inputs: self.inputs(),
@@ -301,7 +324,11 @@ impl Model {
                     (Cut::Flat, Method::ClosedFormTop(_) | Method::Probe(_)) => {
                         Some("there is no curvature to estimate".to_owned())
                     }
-                    _ => derive(method).err().map(|e| e.to_string()),
+                    _ => derive(method).err().map(|e| {
+                        let text = e.to_string();
+                        let prefix = format!("method {method} does not apply: ");
+                        text.strip_prefix(&prefix).map_or(text.clone(), str::to_owned)
+                    }),
                 },
             })
             .collect();
@@ -329,18 +356,24 @@ impl Model {
 
     /// The class of each operator from the nodes that carry the name of one of its nodes.
     fn classes(&self, problem: &Problem) -> BTreeMap<String, Class> {
-        let mut by_label: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
-        for node in problem.graph.nodes() {
-            if let Some(label) = &node.label {
-                by_label.entry(label).or_default().push(node);
-            }
+        let graph = &problem.graph;
+        let nodes = graph.ancestors(&[problem.f], &[]);
+        let active = graph.active(&nodes, &[problem.x]);
+        // Weights count as arguments, factors that an operator brings along do not.
+        let varying = |id: Id| graph.as_constant(id).is_none_or(|t| t.len() > 1);
+        let mut by_label: BTreeMap<&str, Vec<Class>> = BTreeMap::new();
+        for node in nodes.iter().map(|&n| &graph.nodes()[n]).filter(|n| !n.args.is_empty()) {
+            let Some(label) = &node.label else { continue };
+            let flows = node.outs.iter().any(|o| active[o.index()]);
+            let class = if flows { Class::of(graph, node, varying) } else { Class::Constant };
+            by_label.entry(label).or_default().push(class);
         }
         let mut classes = BTreeMap::new();
         for node in self.onnx().proto.graph.iter().flat_map(|g| &g.node) {
             let first = node.output.first().map_or("", String::as_str);
             let label = if node.name.is_empty() { first } else { &node.name };
-            let made = by_label.get(label).into_iter().flatten().filter(|n| !n.args.is_empty());
-            if let Some(class) = Class::together(made.map(|n| Class::of(&*n.op))) {
+            let made = by_label.get(label).into_iter().flatten().copied();
+            if let Some(class) = Class::together(made) {
                 let widest = classes.entry(full_name(&node.domain, &node.op_type)).or_insert(class);
                 *widest = class.max(*widest);
             }

@@ -195,9 +195,8 @@ impl<'a> Parser<'a> {
     }
 
     fn string(&mut self) -> Result<&'a str, Problem> {
-        let quote = match self.peek() {
-            Some(quote @ (b'\'' | b'"')) => quote,
-            _ => return Err(broken("no quoted name where one belongs")),
+        let Some(quote @ (b'\'' | b'"')) = self.peek() else {
+            return Err(broken("no quoted name where one belongs"));
         };
         let rest = &self.text[self.at + 1..];
         let end = rest.iter().position(|&b| b == quote).ok_or_else(|| broken("an open quote"))?;

@@ -1,4 +1,4 @@
-//! NumPy's file format for one array.
+//! `NumPy`'s file format for one array.
 //!
 //! ```no_run
 //! use taste_data::npy::{Elements, Reader, Writer};
@@ -7,7 +7,7 @@
 //! let mut target = Writer::<f32>::create("half.npy".as_ref(), source.shape())?;
 //! for start in (0..source.shape()[0]).step_by(256) {
 //!     if let Elements::F32(rows) = source.rows(start, (start + 256).min(source.shape()[0]))? {
-//!         target.append((rows / 2.0).view())?;
+//!         target.append(&(rows / 2.0).view())?;
 //!     }
 //! }
 //! target.finish()?;
@@ -130,7 +130,7 @@ pub enum Problem {
     },
 }
 
-/// A shape as NumPy prints it, cut short if it is long.
+/// A shape as `NumPy` prints it, cut short if it is long.
 fn shown<T: ToString>(shape: &[T]) -> String {
     const MOST: usize = 8;
     let mut sizes: Vec<String> = shape.iter().take(MOST).map(ToString::to_string).collect();

@@ -49,7 +49,7 @@ pub struct Reader {
     start: u64,
 }
 
-/// The longest header: NumPy itself refuses headers of more than 10 000 bytes.
+/// The longest header: `NumPy` itself refuses headers of more than 10 000 bytes.
 const MOST_HEADER: u64 = 1 << 16;
 
 impl Reader {

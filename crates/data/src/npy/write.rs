@@ -59,8 +59,8 @@ impl<T: Element> Writer<T> {
     }
 
     /// Adds rows.
-    pub fn append(&mut self, rows: ArrayViewD<'_, T>) -> Result<(), Error> {
-        self.append_inner(&rows).map_err(|problem| Error::new(&self.draft.target, problem))
+    pub fn append(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Error> {
+        self.append_inner(rows).map_err(|problem| Error::new(&self.draft.target, problem))
     }
 
     fn append_inner(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Problem> {
