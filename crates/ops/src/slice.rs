@@ -93,13 +93,12 @@ fn read_split(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
             .filter(|n| *n == results)
             .ok_or_else(|| OpError::shape("as many outputs as named", results, n))
     })?;
-    let lens = match r.axes("split", 1)? {
-        Some(lens) => crate::reader::to_sizes(&lens)?,
-        None => {
-            // Equal parts, of which the last may be smaller.
-            let len = size.div_ceil(count.max(1));
-            (0..count).map(|i| size.saturating_sub(i * len).min(len)).collect()
-        }
+    let lens = if let Some(lens) = r.axes("split", 1)? {
+        crate::reader::to_sizes(&lens)?
+    } else {
+        // Equal parts, of which the last may be smaller.
+        let len = size.div_ceil(count.max(1));
+        (0..count).map(|i| size.saturating_sub(i * len).min(len)).collect()
     };
     let whole = lens.iter().try_fold(0usize, |n, &l| n.checked_add(l));
     if lens.len() != results || whole != Some(size) {
