@@ -60,15 +60,17 @@ fn span(size: Dim, start: Dim, end: Dim, step: i64) -> Result<Option<Span>, OpEr
     };
     let (size, start, end) = (size.fixed, fixed(start)?, fixed(end)?);
     let wrap = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
-    let (first, len) = if step > 0 {
-        let (start, end) = (wrap(start).clamp(0, size), wrap(end).clamp(0, size));
-        (start, (end - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else if step < 0 {
-        let start = if size == 0 { -1 } else { wrap(start).clamp(0, size - 1) };
-        let end = wrap(end).clamp(-1, size - 1);
-        (start, (start - end).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else {
-        return Err(OpError::invalid("a slice with step 0"));
+    let (first, len) = match step {
+        0 => return Err(OpError::invalid("a slice with step 0")),
+        1.. => {
+            let (start, end) = (wrap(start).clamp(0, size), wrap(end).clamp(0, size));
+            (start, (end - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
+        _ => {
+            let start = if size == 0 { -1 } else { wrap(start).clamp(0, size - 1) };
+            let end = wrap(end).clamp(-1, size - 1);
+            (start, (start - end).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
     };
     if first == 0 && step == 1 && len == size.unsigned_abs() {
         return Ok(None);

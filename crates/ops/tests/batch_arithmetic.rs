@@ -7,7 +7,7 @@ use taste_graph::Tensor;
 use taste_onnx::{ElemType, Model, builders, proto::GraphProto};
 use taste_ops::import;
 
-/// Shape → Gather → Range and ConstantOfShape, with N left open.
+/// The batch size, read from a shape, as the end of a range and as a size; N is left open.
 fn model() -> Model {
     let node = |op: &str, args: &[&str], out: &str| builders::node(op, args, &[out], out);
     let along = |op: &str, args: &[&str], out: &str| {
