@@ -57,6 +57,10 @@ impl Op for Div {
         Lift::Broadcast
     }
 
+    fn is_elementwise(&self) -> bool {
+        self.fixed
+    }
+
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
         Ok(vec![e.node("Div", args, vec![])])
     }
