@@ -12,8 +12,8 @@ use taste_onnx::builders;
 use crate::{
     Entry, Reader, Sample,
     arg::{ArgExtreme, Select},
-    shape::product,
     pointwise::{EXP, LOG, RECIPROCAL, SQRT, Sign, Unary},
+    shape::product,
 };
 
 /// Which end of the order.
