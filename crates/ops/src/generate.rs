@@ -117,6 +117,8 @@ impl Op for Range {
 }
 
 fn read_range(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    // The precision of the sums.
+    r.ignore("stash_type");
     if r.fact(r.arg(0)?).dtype == DType::Float {
         let mut ends = [0.0; 3];
         for (i, end) in ends.iter_mut().enumerate() {
