@@ -10,7 +10,7 @@ use taste_graph::{
 };
 use taste_onnx::{ElemType, builders};
 
-use crate::{Entry, Reader, Sample, gather::int_tensor};
+use crate::{Entry, Reader, Sample, cast::Cast, gather::int_tensor};
 
 /// The largest tensor that is written out as a constant here.
 const LIMIT: usize = 1 << 24;
@@ -256,7 +256,10 @@ impl Op for OneHot {
 
 /// off + hot · (on − off).
 fn read_one_hot(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let [indices, _, values] = r.take()?;
+    let [mut indices, _, values] = r.take()?;
+    if r.fact(indices).dtype == DType::Float {
+        indices = r.b.push(Cast { to: DType::Int }, &[indices])?;
+    }
     let depth = match r.b.graph().as_constant(r.arg(1)?).and_then(Tensor::as_scalar) {
         Some(depth) if depth.fract() == 0.0 && (0.0..LIMIT as f64).contains(&depth) => {
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below the limit")]

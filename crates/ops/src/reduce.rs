@@ -12,7 +12,9 @@ use taste_onnx::builders;
 use crate::{
     Entry, Reader, Sample,
     arg::{ArgExtreme, Select},
+    arithmetic::int,
     cast::Cast,
+    compare::Compare,
     pointwise::{EXP, LOG, RECIPROCAL, SQRT, Sign, Unary},
     shape::product,
 };
@@ -401,7 +403,9 @@ fn read_extreme(r: &mut Reader<'_, '_>, extreme: Extreme) -> Result<Vec<Id>, OpE
     read(r, |b, x, axes| {
         let x = b.push(Cast { to: DType::Int }, &[x])?;
         let y = b.push(op(axes.to_vec()), &[x])?;
-        b.push(Cast { to: DType::Bool }, &[y])
+        // The extreme of nothing is far below or above.
+        let zero = b.graph_mut().constant(int(0));
+        b.push(Compare::Greater, &[y, zero])
     })
 }
 
