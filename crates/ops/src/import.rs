@@ -438,7 +438,7 @@ fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, I
 }
 
 /// A tensor of a file, with floats as doubles and integers as 64-bit ones.
-pub(crate) fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
+pub fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
     let data = model.tensor(tensor).map_err(|e| OpError::invalid(e.to_string()))?;
     let shape = IxDyn(&data.dims);
     let misfit =

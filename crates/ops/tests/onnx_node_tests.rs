@@ -12,18 +12,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ndarray::{ArrayD, IxDyn};
 use prost::Message;
-use taste_graph::{DType, Tensor};
+use taste_graph::{DType, Id, Tensor};
 use taste_onnx::{
-    ElemType, Model, Values,
+    ElemType, Model,
     proto::{TensorProto, type_proto},
 };
-use taste_ops::{Imported, find, import};
+use taste_ops::{ImportError, Imported, decode, find, import};
 
 const MANIFEST: &str = "tests/onnx_node_tests.txt";
 const EXCLUDED: &str = "tests/onnx_node_tests_excluded.txt";
 const UPDATE: &str = "TASTE_UPDATE_MANIFEST";
+
+/// Whether an input, by position, becomes a constant.
+type Choice<'a> = &'a dyn Fn(usize, &TensorProto) -> bool;
 
 /// A test as it was written to a folder.
 struct Case {
@@ -36,8 +38,14 @@ impl Case {
     fn open(folder: &Path) -> Result<Self, String> {
         let model = Model::open(&folder.join("model.onnx")).map_err(|e| e.to_string())?;
         let side = |name: &str| {
-            let path = |i: usize| folder.join(format!("{name}_{i}.pb"));
-            (0..).map(path).take_while(|p| p.exists()).map(|p| read(&p)).collect::<Vec<_>>()
+            let mut tensors = Vec::new();
+            loop {
+                let path = folder.join(format!("{name}_{}.pb", tensors.len()));
+                if !path.exists() {
+                    return tensors;
+                }
+                tensors.push(read(&path));
+            }
         };
         Ok(Self { inputs: side("input"), outputs: side("output"), model })
     }
@@ -59,11 +67,7 @@ impl Case {
             };
             match ElemType::from_code(tensor.elem_type) {
                 Some(ElemType::String) => return Some("out of scope: strings".into()),
-                None => {
-                    return Some(
-                        "out of scope: narrow floats, narrow integers, complex numbers".into(),
-                    );
-                }
+                None => return Some("out of scope: 8-bit floats, integers below 8 bits".into()),
                 Some(_) => {}
             }
         }
@@ -79,8 +83,7 @@ impl Case {
                 Some(ElemType::F16 | ElemType::Bf16 | ElemType::F32 | ElemType::F64)
             )
         };
-        let choices: [&dyn Fn(usize, &TensorProto) -> bool; 4] =
-            [&|_, _| false, &ints, &|i, _| i > 0, &|_, _| true];
+        let choices: [Choice<'_>; 4] = [&|_, _| false, &ints, &|i, _| i > 0, &|_, _| true];
         let mut problem = String::new();
         for constant in choices {
             let constant: Vec<bool> =
@@ -108,9 +111,11 @@ impl Case {
         let (imported, constant) = self.import()?;
         let fed: Vec<&TensorProto> =
             self.inputs.iter().zip(&constant).filter(|(_, c)| !**c).map(|(t, _)| t).collect();
+        assert_eq!(imported.inputs.len(), fed.len(), "inputs");
+        assert_eq!(imported.outputs.len(), self.outputs.len(), "outputs");
         let mut feeds = HashMap::new();
         for ((_, id), tensor) in imported.inputs.iter().zip(&fed) {
-            feeds.insert(*id, decode(&self.model, tensor)?);
+            feeds.insert(*id, decode(&self.model, tensor).map_err(|e| e.to_string())?);
         }
         let ends: Vec<_> = imported.outputs.iter().map(|o| o.1).collect();
         let results = imported.graph.eval(&ends, &feeds, 1).map_err(|e| e.to_string())?;
@@ -126,19 +131,18 @@ impl Case {
             let proto = imported.graph.to_onnx(&imported.outputs).map_err(|e| e.to_string())?;
             fs::create_dir_all(folder).expect("a folder");
             Model::new(proto).save(&folder.join("model.onnx")).map_err(|e| e.to_string())?;
-            let named = |tensor: &TensorProto, name: &str| {
-                TensorProto { name: name.to_owned(), ..tensor.clone() }.encode_to_vec()
-            };
-            for (i, ((name, _), tensor)) in imported.inputs.iter().zip(&fed).enumerate() {
-                fs::write(folder.join(format!("input_{i}.pb")), named(tensor, name))
-                    .expect("write");
-            }
-            for (i, ((name, _), tensor)) in imported.outputs.iter().zip(&self.outputs).enumerate() {
-                fs::write(folder.join(format!("output_{i}.pb")), named(tensor, name))
-                    .expect("write");
-            }
+            let outputs: Vec<&TensorProto> = self.outputs.iter().collect();
+            write(folder, "input", &imported.inputs, &fed);
+            write(folder, "output", &imported.outputs, &outputs);
         }
         Ok(())
+    }
+}
+
+fn write(folder: &Path, side: &str, names: &[(String, Id)], tensors: &[&TensorProto]) {
+    for (i, ((name, _), &tensor)) in names.iter().zip(tensors).enumerate() {
+        let bytes = TensorProto { name: name.clone(), ..tensor.clone() }.encode_to_vec();
+        fs::write(folder.join(format!("{side}_{i}.pb")), bytes).expect("a tensor is written");
     }
 }
 
@@ -148,41 +152,14 @@ fn read(path: &Path) -> TensorProto {
 }
 
 /// What keeps a model from being imported, in one line.
-fn reason(error: &taste_ops::ImportError) -> String {
+fn reason(error: &ImportError) -> String {
     match error {
-        taste_ops::ImportError::Nodes(problems) => {
+        ImportError::Nodes(problems) => {
             let lines: BTreeSet<String> =
                 problems.iter().map(|p| format!("{}: {}", p.op, p.reason)).collect();
             lines.into_iter().collect::<Vec<_>>().join("; ")
         }
         other => other.to_string(),
-    }
-}
-
-fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, String> {
-    let data = model.tensor(tensor).map_err(|e| e.to_string())?;
-    macro_rules! wrap {
-        ($values:expr, $convert:expr) => {
-            ArrayD::from_shape_vec(IxDyn(&data.dims), $values.into_iter().map($convert).collect())
-                .map(Tensor::from)
-                .map_err(|e| e.to_string())
-        };
-    }
-    match data.values {
-        Values::F32(v) => wrap!(v, f64::from),
-        Values::F64(v) => wrap!(v, |x: f64| x),
-        Values::F16(v) => wrap!(v, |x| x.to_f64()),
-        Values::Bf16(v) => wrap!(v, |x| x.to_f64()),
-        Values::I8(v) => wrap!(v, i64::from),
-        Values::U8(v) => wrap!(v, i64::from),
-        Values::I16(v) => wrap!(v, i64::from),
-        Values::U16(v) => wrap!(v, i64::from),
-        Values::I32(v) => wrap!(v, i64::from),
-        Values::U32(v) => wrap!(v, i64::from),
-        Values::I64(v) => wrap!(v, |x: i64| x),
-        Values::U64(v) => wrap!(v, |x: u64| x.cast_signed()),
-        Values::Bool(v) => wrap!(v, |x: bool| x),
-        other => Err(format!("a tensor of {}", other.elem_type())),
     }
 }
 
@@ -192,7 +169,7 @@ fn compare(model: &Model, got: &Tensor, want: &TensorProto) -> Result<(), String
         Some(ElemType::Bf16) => (5e-2, 1e-2),
         _ => (1e-3, 1e-5),
     };
-    let want = decode(model, want)?;
+    let want = decode(model, want).map_err(|e| e.to_string())?;
     if got.concrete() != want.concrete() {
         return Err(format!("got {:?}, want {:?}", got.concrete(), want.concrete()));
     }
@@ -200,10 +177,12 @@ fn compare(model: &Model, got: &Tensor, want: &TensorProto) -> Result<(), String
         return if got == &want { Ok(()) } else { Err("elements differ".into()) };
     }
     let (got, want) = (got.as_float().expect("floats"), want.as_float().expect("floats"));
+    #[expect(clippy::float_cmp, reason = "infinities are equal or not")]
     let equal = |g: f64, w: f64| {
-        g == w || (g.is_nan() && w.is_nan()) || (g - w).abs() <= absolute + relative * w.abs()
+        let near = w.is_finite() && (g - w).abs() <= absolute + relative * w.abs();
+        near || g == w || (g.is_nan() && w.is_nan())
     };
-    match got.iter().zip(want.iter()).find(|(g, w)| !equal(**g, **w)) {
+    match got.iter().zip(want).find(|(g, w)| !equal(**g, **w)) {
         Some((g, w)) => Err(format!("got {g}, want {w}")),
         None => Ok(()),
     }
@@ -213,8 +192,8 @@ fn in_crate(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-fn listed(names: &[&String]) -> String {
-    names.iter().map(|n| format!("\n  {n}")).collect()
+fn lines(of: impl IntoIterator<Item = String>) -> String {
+    of.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 #[test]
@@ -240,7 +219,7 @@ fn node_tests_of_known_operators_pass_as_listed() {
         }
         let emitted = emitted.as_ref().map(|e| e.join(&name));
         let run = AssertUnwindSafe(|| case.run(emitted.as_deref()));
-        match catch_unwind(run).unwrap_or_else(|_| Err("panics".into())) {
+        match catch_unwind(run).unwrap_or_else(|_| panic!("{name} panics")) {
             Ok(()) => {
                 passing.insert(name);
             }
@@ -249,8 +228,8 @@ fn node_tests_of_known_operators_pass_as_listed() {
             }
         }
     }
-    let manifest = passing.iter().map(|n| format!("{n}\n")).collect::<String>();
-    let excluded = failing.iter().map(|(n, why)| format!("{n}: {why}\n")).collect::<String>();
+    let manifest = lines(passing.iter().cloned());
+    let excluded = lines(failing.iter().map(|(n, why)| format!("{n}: {why}")));
     if env::var_os(UPDATE).is_some() {
         fs::write(in_crate(MANIFEST), manifest).expect("manifest is written");
         fs::write(in_crate(EXCLUDED), excluded).expect("exclusions are written");
@@ -259,19 +238,15 @@ fn node_tests_of_known_operators_pass_as_listed() {
     }
     let committed = |file: &str| fs::read_to_string(in_crate(file)).unwrap_or_default();
     let expected: BTreeSet<String> = committed(MANIFEST).lines().map(str::to_owned).collect();
-    let broken: Vec<String> = expected
-        .difference(&passing)
-        .map(|n| format!("{n}: {}", failing.get(n).map_or("not in the folder", String::as_str)))
-        .collect();
-    let surprising: Vec<&String> = passing.difference(&expected).collect();
+    let why = |n: &String| failing.get(n).map_or("not in the folder", String::as_str);
+    let broken = lines(expected.difference(&passing).map(|n| format!("  {n}: {}", why(n))));
+    let surprising = lines(passing.difference(&expected).map(|n| format!("  {n}")));
     assert!(
         broken.is_empty() && surprising.is_empty(),
         "the node tests in {} do not pass as {MANIFEST} lists them.\n\
-         Listed, but broken:{}\nPassing, but not listed:{}\n\
+         Listed, but broken:\n{broken}Passing, but not listed:\n{surprising}\
          If this is right, run the test again with {UPDATE}=1 and commit the lists.",
         folder.display(),
-        listed(&broken.iter().collect::<Vec<_>>()),
-        listed(&surprising),
     );
     assert!(
         committed(EXCLUDED) == excluded,
