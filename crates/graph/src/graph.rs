@@ -233,7 +233,10 @@ impl Graph {
             let batch = Dim::fixed(WORLDS[w]);
             let op = op.with_batch(batch).unwrap_or_else(|| op.clone());
             let shapes: Vec<Concrete> = tensors.iter().map(Tensor::concrete).collect();
-            let small = |c: &Concrete| c.shape.iter().product::<usize>() <= KNOWN_LEN;
+            let small = |c: &Concrete| {
+                let count = c.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+                count.is_some_and(|n| n <= KNOWN_LEN)
+            };
             if !op.infer(&shapes).ok()?.iter().all(small) {
                 return None;
             }

@@ -103,12 +103,12 @@ impl Op for Range {
     }
 
     fn write(&self, e: &mut Emitter<'_>, _args: &[String]) -> Result<Vec<String>, OpError> {
-        let mut scalar = |dim: Dim| match dim.as_fixed() {
-            Some(value) => e.tensor(&int_tensor(&[], &[value])),
-            None => {
-                let one = e.dims(&[dim]);
-                e.reshape(&one, &[])
+        let mut scalar = |dim: Dim| {
+            if let Some(value) = dim.as_fixed() {
+                return e.tensor(&int_tensor(&[], &[value]));
             }
+            let one = e.dims(&[dim]);
+            e.reshape(&one, &[])
         };
         let (start, limit) = (scalar(self.start), scalar(self.limit));
         let delta = scalar(Dim { per_batch: 0, fixed: self.delta });
@@ -127,7 +127,7 @@ fn read_range(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         }
         let [start, limit, delta] = ends;
         let len = ((limit - start) / delta).ceil().max(0.0);
-        if !(len <= LIMIT as f64) {
+        if len.is_nan() || len > LIMIT as f64 {
             return Err(OpError::unsupported("a range of length", len));
         }
         #[expect(

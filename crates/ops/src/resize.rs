@@ -91,11 +91,8 @@ impl Method {
                 }
             }
             Coordinates::AlignCorners => {
-                if width == 1.0 {
-                    0.0
-                } else {
-                    i * (from - 1.0) / (width - 1.0)
-                }
+                let last = width - 1.0;
+                if last == 0.0 { 0.0 } else { i * (from - 1.0) / last }
             }
             Coordinates::Asymmetric => i * from / width,
             Coordinates::Cropped => {
@@ -233,7 +230,7 @@ fn resample(
         let picks: Option<Vec<usize>> = rows
             .iter()
             .map(|row| match row[..] {
-                [(at, weight)] if weight == 1.0 => Some(at),
+                [(at, 1.0)] => Some(at),
                 _ => None,
             })
             .collect();
@@ -284,7 +281,7 @@ fn from_scales(
     }
     let mut changes = Vec::new();
     for (&axis, &scale) in axes.iter().zip(scales) {
-        if scale == 1.0 {
+        if scale.to_bits() == 1.0f64.to_bits() {
             continue;
         }
         let from = r.fixed_size(x, axis)?;
