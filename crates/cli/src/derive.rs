@@ -200,6 +200,7 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
         laplacian: asked(Quantity::Laplacian, &args.laplacian),
         stderr: asked(Quantity::Stderr, &args.stderr),
         diagonal: asked(Quantity::Diagonal, &args.diagonal),
+        ..Wants::default()
     };
     if wants == Wants::default() && args.value.is_none() && args.want.is_empty() {
         wants = Wants { gradient: true, laplacian: true, ..wants };

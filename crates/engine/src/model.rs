@@ -7,7 +7,7 @@ use taste_ops::{ImportError, Imported, import};
 
 use crate::{
     Backend, Compiled, Error, Method, Target, Wants,
-    derive::{Cut, Derivation, Problem, Schedule, Signs},
+    derive::{Cut, Derivation, Problem, SCORE, Schedule, Signs},
     error::request,
     memory,
 };
@@ -161,12 +161,16 @@ impl Model {
 
     fn derive_with(&self, asked: &Request, signs: Signs) -> Result<Derived, Error> {
         let (problem, batch) = self.problem(asked)?;
-        let inputs = problem
+        let mut inputs: Vec<InputInfo> = problem
             .graph
             .inputs()
             .into_iter()
             .map(|(name, id)| InputInfo { name, fact: problem.graph.fact(id).clone() })
             .collect();
+        if asked.wants.drift {
+            let fact = problem.graph.fact(problem.x).clone();
+            inputs.push(InputInfo { name: SCORE.to_owned(), fact });
+        }
         let (wrt, output) = (problem.wrt(), problem.output.clone());
         let (dimension, target) = (problem.dimension, problem.target);
         let is_flat = matches!(problem.cut, Cut::Flat);
