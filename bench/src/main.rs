@@ -46,7 +46,13 @@ fn main() {
             let feeds: Vec<(&str, &Value)> = vec![(derived.wrt(), &x), ("score", &score)];
             for _ in 0..=reps {
                 let t = Instant::now();
-                compiled.run(&feeds, 0).unwrap();
+                let step: usize = std::env::var("STEP").ok().and_then(|r| r.parse().ok()).unwrap_or(batch);
+                for start in (0..batch).step_by(step) {
+                    let end = batch.min(start + step);
+                    let parts: Vec<(&str, Value)> = feeds.iter().map(|(n, v)| (*n, v.rows(start, end))).collect();
+                    let parts: Vec<(&str, &Value)> = parts.iter().map(|(n, v)| (*n, v)).collect();
+                    compiled.run(&parts, start).unwrap();
+                }
                 times.push(t.elapsed().as_secs_f64());
             }
             times.remove(0);

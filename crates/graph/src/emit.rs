@@ -82,6 +82,26 @@ impl Emitter<'_> {
         name
     }
 
+    /// A constant made from constant argument `i`, written once however often the same is made of it;
+    /// nothing if the argument is computed.
+    pub fn made_from(
+        &mut self,
+        i: usize,
+        recipe: &str,
+        make: impl FnOnce(&Tensor) -> Result<Tensor, OpError>,
+    ) -> Result<Option<String>, OpError> {
+        let id = self.graph.nodes()[self.current].args[i];
+        let Some(source) = self.graph.as_constant(id) else { return Ok(None) };
+        let key = format!("{recipe} of value {}", id.index());
+        if let Some(name) = self.consed.get(&key) {
+            return Ok(Some(name.clone()));
+        }
+        let made = make(source)?;
+        let name = self.tensor(&made);
+        self.consed.insert(key, name.clone());
+        Ok(Some(name))
+    }
+
     /// A vector of integers.
     pub fn ints(&mut self, values: &[i64]) -> String {
         self.tensor(&Tensor::ints(values))
