@@ -125,7 +125,11 @@ fn check(backend: &Backend) {
             }
         }
     }
-    assert!(failures.is_empty(), "operators that {backend} runs otherwise:\n{}", failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "operators that {backend} runs otherwise:\n{}",
+        failures.join("\n")
+    );
 }
 
 #[test]

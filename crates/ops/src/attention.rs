@@ -101,12 +101,7 @@ struct Bias {
 
 impl Bias {
     /// The mask of the file, together with the causal one, which lets query i see keys up to `past` + i.
-    fn read(
-        r: &mut Reader<'_, '_>,
-        q: Id,
-        k: Id,
-        past: Option<usize>,
-    ) -> Result<Self, OpError> {
+    fn read(r: &mut Reader<'_, '_>, q: Id, k: Id, past: Option<usize>) -> Result<Self, OpError> {
         let mut bias = Self { added: None, allowed: None };
         if let Some(mask) = r.optional(3) {
             let known = r.b.graph().as_constant(mask).cloned();
@@ -132,7 +127,10 @@ impl Bias {
         if let Some(past) = past {
             let (rows, columns) = (r.fixed_size(q, 2)?, r.fixed_size(k, 2)?);
             if rows.checked_mul(columns).is_none_or(|n| n > MASK_LIMIT) {
-                return Err(OpError::unsupported("a causal mask of", format!("{rows} × {columns}")));
+                return Err(OpError::unsupported(
+                    "a causal mask of",
+                    format!("{rows} × {columns}"),
+                ));
             }
             let seen = |i: IxDyn| f64::from(u8::from(i[1] <= i[0] + past));
             let seen = ArrayD::from_shape_fn(IxDyn(&[rows, columns]), seen);

@@ -9,6 +9,7 @@ use crate::{
     arg::ArgExtreme,
     arithmetic::Div,
     cast::Cast,
+    functions::softmax_argument,
     gather::GatherNd,
     matmul::MatMul,
     norm::LpNormalization,
@@ -59,27 +60,54 @@ fn read_scaler(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![y])
 }
 
-/// x Wᵀ + b, where `rows` of W are given one after the other.
-fn linear(r: &mut Reader<'_, '_>, rows: Option<usize>) -> Result<(Id, usize), OpError> {
-    let (x, count) = features(r)?;
-    let (weights, intercepts) = (r.weights("coefficients"), r.weights("intercepts"));
-    let rows = rows.unwrap_or_else(|| weights.len().checked_div(count).unwrap_or(0));
-    let misfit = || OpError::shape("coefficients", (rows, count), weights.len());
-    if rows == 0 || rows.checked_mul(count) != Some(weights.len()) {
-        return Err(misfit());
-    }
-    let matrix = ArrayD::from_shape_vec(IxDyn(&[rows, count]), weights.clone());
-    let matrix = matrix.map_err(|_| misfit())?.reversed_axes().as_standard_layout().into_owned();
-    let matrix = r.b.graph_mut().constant(matrix.into());
-    let mut y = r.b.push(MatMul, &[x, matrix])?;
-    if !intercepts.is_empty() {
-        if intercepts.len() != rows {
+/// W and b of a linear model, row by row.
+struct Weights {
+    rows: usize,
+    matrix: Vec<f64>,
+    intercepts: Vec<f64>,
+}
+
+impl Weights {
+    /// Reads them for `count` features and a number of rows, or as many as there are.
+    fn read(r: &mut Reader<'_, '_>, count: usize, rows: Option<usize>) -> Result<Self, OpError> {
+        let (matrix, intercepts) = (r.weights("coefficients"), r.weights("intercepts"));
+        let rows = rows.unwrap_or_else(|| matrix.len().checked_div(count).unwrap_or(0));
+        if rows == 0 || rows.checked_mul(count) != Some(matrix.len()) {
+            return Err(OpError::shape("coefficients", (rows, count), matrix.len()));
+        }
+        if ![0, rows].contains(&intercepts.len()) {
             return Err(OpError::shape("intercepts", rows, intercepts.len()));
         }
-        let intercepts = vector(r, intercepts);
-        y = r.b.add(y, intercepts)?;
+        Ok(Self { rows, matrix, intercepts })
     }
-    Ok((y, rows))
+
+    /// The second of two rows, if the first is its negative.
+    fn second_of_opposites(&self) -> Option<Self> {
+        let opposite = |values: &[f64]| {
+            let (first, second) = values.split_at(values.len() / 2);
+            first.iter().zip(second).all(|(a, b)| *a == -*b)
+        };
+        let half = |values: &[f64]| values[values.len() / 2..].to_vec();
+        (self.rows == 2 && opposite(&self.matrix) && opposite(&self.intercepts)).then(|| Self {
+            rows: 1,
+            matrix: half(&self.matrix),
+            intercepts: half(&self.intercepts),
+        })
+    }
+
+    /// x Wᵀ + b.
+    fn apply(self, r: &mut Reader<'_, '_>, x: Id, count: usize) -> Result<Id, OpError> {
+        let matrix = ArrayD::from_shape_vec(IxDyn(&[self.rows, count]), self.matrix)
+            .map_err(|e| OpError::invalid(e.to_string()))?;
+        let matrix = matrix.reversed_axes().as_standard_layout().into_owned();
+        let matrix = r.b.graph_mut().constant(matrix.into());
+        let y = r.b.push(MatMul, &[x, matrix])?;
+        if self.intercepts.is_empty() {
+            return Ok(y);
+        }
+        let intercepts = vector(r, self.intercepts);
+        r.b.add(y, intercepts)
+    }
 }
 
 fn transform(r: &mut Reader<'_, '_>, scores: Id, name: &str) -> Result<Id, OpError> {
@@ -98,16 +126,27 @@ fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let labels = r.ints("classlabels_ints");
     r.ignore("classlabels_strings");
     r.ignore("multi_class");
-    let (mut scores, rows) = linear(r, None)?;
-    if rows == 1 {
-        if post == "SOFTMAX" {
-            return Err(OpError::unsupported("post_transform of one score", post));
+    let (x, count) = features(r)?;
+    let weights = Weights::read(r, count, None)?;
+    let classes = weights.rows.max(2);
+    let logistic = post == "LOGISTIC";
+    let weights = weights.second_of_opposites().filter(|_| logistic).unwrap_or(weights);
+    let single = weights.rows == 1;
+    let scores = weights.apply(r, x, count)?;
+    let scores = match (single, post.as_str()) {
+        // 1 − σ(s) and σ(s).
+        (true, "LOGISTIC") => {
+            let zeros = r.b.zeros_like(scores)?;
+            let pair = r.b.push(Concat { axis: 1 }, &[zeros, scores])?;
+            r.b.push(Softmax { axis: 1, log: false }, &[pair])?
         }
-        let first = r.b.neg(scores)?;
-        scores = r.b.push(Concat { axis: 1 }, &[first, scores])?;
-    }
-    let classes = rows.max(2);
-    let scores = transform(r, scores, &post)?;
+        (true, "NONE") => {
+            let first = r.b.neg(scores)?;
+            r.b.push(Concat { axis: 1 }, &[first, scores])?
+        }
+        (true, _) => return Err(OpError::unsupported("post_transform of one score", post)),
+        (false, name) => transform(r, scores, name)?,
+    };
     let batch = r.fact(scores).shape[0];
     let best = ArgExtreme { axis: 1, extreme: Extreme::Max, last: false };
     let mut label = r.b.push(best, &[scores])?;
@@ -125,9 +164,9 @@ fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 fn read_regressor(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let post = r.string_or("post_transform", "NONE");
     let targets = r.int_or("targets", 1);
-    let targets =
-        usize::try_from(targets).map_err(|_| OpError::unsupported("targets", targets))?;
-    let (y, _) = linear(r, Some(targets))?;
+    let targets = usize::try_from(targets).map_err(|_| OpError::unsupported("targets", targets))?;
+    let (x, count) = features(r)?;
+    let y = Weights::read(r, count, Some(targets))?.apply(r, x, count)?;
     Ok(vec![transform(r, y, &post)?])
 }
 
@@ -136,6 +175,8 @@ fn read_normalizer(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let (x, _) = features(r)?;
     let norm = r.string_or("norm", "MAX");
     Ok(vec![match norm.as_str() {
+        // It sums to one already.
+        "L1" if softmax_argument(r.b.graph(), x).is_some() => x,
         "L1" | "L2" => r.b.push(LpNormalization { axis: 1, euclidean: norm == "L2" }, &[x])?,
         "MAX" => {
             let sizes = magnitude(&mut r.b, x)?;
@@ -175,6 +216,9 @@ fn linear_sample(title: &str, rows: usize) -> Sample {
 }
 
 fn classifier_samples() -> Vec<Sample> {
+    let opposites = Sample::new("opposite rows").active(&[2, 2]).batched();
+    let opposites = floats(opposites, "coefficients", &[0.5, -0.3, -0.5, 0.3]);
+    let opposites = floats(opposites, "intercepts", &[0.2, -0.2]);
     vec![
         linear_sample("softmax", 3)
             .string("post_transform", "SOFTMAX")
@@ -185,6 +229,12 @@ fn classifier_samples() -> Vec<Sample> {
             .string("post_transform", "LOGISTIC")
             .int_list("classlabels_ints", &[0, 1])
             .results(2),
+        opposites.string("post_transform", "LOGISTIC").results(2),
+        linear_sample("two logistic rows", 2)
+            .string("post_transform", "LOGISTIC")
+            .int_list("classlabels_ints", &[0, 1])
+            .results(2),
+        linear_sample("scores of one row", 1).int_list("classlabels_ints", &[0, 1]).results(2),
         linear_sample("scores", 2).int_list("classlabels_ints", &[0, 1]).results(2),
     ]
 }

@@ -45,7 +45,8 @@ pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error
         let name = node.op.name();
         let axes = node.args.first().map_or(0, |&x| graph.fact(x).rank().saturating_sub(2));
         if WINDOWED.contains(&name) && axes > 2 {
-            let place = node.label.as_deref().map_or_else(String::new, |l| format!(" (node {l:?})"));
+            let place =
+                node.label.as_deref().map_or_else(String::new, |l| format!(" (node {l:?})"));
             return Err(failed(format!(
                 "{name}{place} runs over {axes} axes, and this engine knows one or two; \
                  the backends ort and reference take it"

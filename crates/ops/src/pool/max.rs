@@ -247,7 +247,7 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let field = Field::read(r, x)?;
     // It orders the indices, which are not read.
     r.ignore("storage_order");
-    Ok(vec![MaxPool { field }.push(&mut r.b, x)?])
+    Ok(vec![field.apply(r, x, |field, b, x| MaxPool { field }.push(b, x))?])
 }
 
 pub(super) fn samples() -> Vec<Sample> {
@@ -279,6 +279,15 @@ pub(super) fn samples() -> Vec<Sample> {
             .active(&[2, 2, 6])
             .int_list("kernel_shape", &[3])
             .int_list("strides", &[3])
+            .batched(),
+        Sample::new("three axes, one of them pooled")
+            .active(&[1, 1, 4, 2, 2])
+            .int_list("kernel_shape", &[3, 1, 1])
+            .int_list("pads", &[1, 0, 0, 1, 0, 0])
+            .batched(),
+        Sample::new("three axes, two of them pooled")
+            .active(&[1, 2, 2, 3, 2])
+            .int_list("kernel_shape", &[1, 2, 2])
             .batched(),
     ]
 }
