@@ -11,8 +11,9 @@ use taste_graph::{
 };
 use taste_ops::{Entry, Sample, import, operators};
 
-/// Samples that an engine can't run, with the reason.
-const EXCEPTIONS: &[(&str, &str, &str, &str)] = &[];
+/// Samples that an engine can't run, and a part of what it says: rten knows windows over one or two axes.
+const EXCEPTIONS: &[(&str, &str, &str, &str)] =
+    &[("rten", "Conv", "three axes", "runs over 3 axes")];
 
 /// A sample with its derivatives, and values for its inputs.
 struct Case {
@@ -94,7 +95,8 @@ fn compare(case: &Case, backend: &Backend) -> Option<String> {
         let scale = want.iter().fold(1.0f64, |m, v| m.max(v.abs()));
         for (w, g) in want.iter().zip(&got) {
             let same = w.to_bits() == g.to_bits() || (w.is_nan() && g.is_nan());
-            if !same && !((w - g).abs() < 1e-4 * scale) {
+            let near = (w - g).abs() < 1e-5 * scale;
+            if !same && !near {
                 return Some(format!("{name}: {g}, not {w}"));
             }
         }
@@ -118,9 +120,10 @@ fn check(backend: &Backend) {
                 let off = std::panic::catch_unwind(attempt)
                     .unwrap_or_else(|_| Some("it panicked".to_owned()));
                 match (off, exception) {
-                    (Some(off), None) => failures.push(format!("{place}: {off}")),
+                    (Some(off), Some((.., says))) if off.contains(says) => {}
+                    (Some(off), _) => failures.push(format!("{place}: {off}")),
                     (None, Some(_)) => failures.push(format!("{place}: is no exception any more")),
-                    _ => {}
+                    (None, None) => {}
                 }
             }
         }

@@ -85,7 +85,7 @@ impl Weights {
     fn second_of_opposites(&self) -> Option<Self> {
         let opposite = |values: &[f64]| {
             let (first, second) = values.split_at(values.len() / 2);
-            first.iter().zip(second).all(|(a, b)| *a == -*b)
+            first.iter().zip(second).all(|(a, b)| a + b == 0.0)
         };
         let half = |values: &[f64]| values[values.len() / 2..].to_vec();
         (self.rows == 2 && opposite(&self.matrix) && opposite(&self.intercepts)).then(|| Self {

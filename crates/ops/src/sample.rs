@@ -198,7 +198,7 @@ impl Sample {
         }
         let outs: Vec<String> = (0..self.results).map(|i| format!("y{i}")).collect();
         let mut node = builders::node(entry.name, &names, &outs, "node");
-        node.domain = entry.domain.to_owned();
+        entry.domain.clone_into(&mut node.domain);
         node.attribute.clone_from(&self.attributes);
         proto.node.push(node);
         proto.output =

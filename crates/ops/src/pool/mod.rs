@@ -88,7 +88,7 @@ impl Field {
             let alone = self.leaves_alone(axis);
             match size.last_mut() {
                 Some(last) if alone && kept.last().is_some_and(|&k| self.leaves_alone(k)) => {
-                    *last = length.checked_mul(*last).unwrap_or(usize::MAX);
+                    *last = length.saturating_mul(*last);
                 }
                 None if alone => {
                     shape[1] = crate::shape::product(&[shape[1], Dim::from(length)])
