@@ -110,12 +110,12 @@ impl Head {
         if width == 0 {
             return Err(request(format!("output {name:?} is empty: {}", graph.fact(output))));
         }
-        let inner = functions::softmax_argument(graph, output);
+        let inside = functions::as_softmax(graph, output)?;
+        let (output, logits) = inside.unwrap_or((output, output));
         let mut b = Build::new(graph);
         let matrix = [rows, Dim::from(width)];
-        let (output, logits) =
-            (b.reshape(output, &matrix)?, b.reshape(inner.unwrap_or(output), &matrix)?);
-        Ok(Self { output, logits, width, softmax_inside: inner.is_some() })
+        let (output, logits) = (b.reshape(output, &matrix)?, b.reshape(logits, &matrix)?);
+        Ok(Self { output, logits, width, softmax_inside: inside.is_some() })
     }
 
     fn class(&self, b: &mut Build<'_>, matrix: Id, class: Option<usize>) -> Result<Id, Error> {

@@ -1,14 +1,14 @@
 //! Operators as functions, for crates that build graphs of their own.
 
 use taste_graph::{
-    Build, Graph, Id, OpError,
-    algebra::{Concat, Slice, Span},
+    Build, Dim, Graph, Id, OpError, Tensor,
+    algebra::{Add, Concat, Slice, Span},
     downcast,
 };
 
 use crate::{
     matmul::MatMul,
-    pointwise::{SQRT, Unary},
+    pointwise::{SIGMOID, SQRT, Unary},
     pool::FirstMax,
     softmax::Softmax,
 };
@@ -23,11 +23,43 @@ pub fn log_softmax(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError>
     b.push(Softmax { axis, log: true }, &[x])
 }
 
-/// What softmax was applied to, if that is how a value was made.
-pub fn softmax_argument(graph: &Graph, id: Id) -> Option<Id> {
+/// A value as a softmax along its last axis, with what softmax is applied to, if that is how it was made: by
+/// the operator, or for two classes as 1 − σ(h) and σ(h), which are the softmax of 0 and h.
+pub fn as_softmax(graph: &mut Graph, id: Id) -> Result<Option<(Id, Id)>, OpError> {
+    if let Some(logits) = softmax_argument(graph, id) {
+        return Ok(Some((id, logits)));
+    }
+    let Some(h) = sigmoid_pair(graph, id) else { return Ok(None) };
+    let axis = graph.fact(id).rank() - 1;
+    let mut b = Build::new(graph);
+    let zeros = b.zeros_like(h)?;
+    let logits = concat(&mut b, &[zeros, h], axis)?;
+    Ok(Some((softmax(&mut b, logits, axis)?, logits)))
+}
+
+/// What softmax along the last axis was applied to.
+pub(crate) fn softmax_argument(graph: &Graph, id: Id) -> Option<Id> {
     let node = graph.node_of(id);
     let softmax = downcast::<Softmax>(&*node.op)?;
     (!softmax.log && softmax.axis + 1 == graph.fact(id).rank()).then(|| node.args[0])
+}
+
+/// h, if a value is 1 − σ(h) followed by σ(h) along the last axis, one entry each.
+fn sigmoid_pair(graph: &Graph, id: Id) -> Option<Id> {
+    let pair = graph.node_of(id);
+    let axis = downcast::<Concat>(&*pair.op)?.axis;
+    let [complement, p] = pair.args[..] else { return None };
+    let sigmoid = graph.node_of(p);
+    let is_sigmoid = downcast::<Unary>(&*sigmoid.op).is_some_and(|u| std::ptr::eq(u.0, &raw const SIGMOID));
+    let minus = graph.node_of(complement);
+    let is_minus = downcast::<Add>(&*minus.op).is_some_and(|a| a.minus) && minus.args[1] == p;
+    let from_one = || match graph.as_constant(minus.args[0]) {
+        Some(Tensor::Float(a)) => a.iter().all(|v| v.to_bits() == 1.0f64.to_bits()),
+        _ => false,
+    };
+    let single = |id: Id| graph.fact(id).shape.last() == Some(&Dim::from(1));
+    let fits = axis + 1 == graph.fact(id).rank() && single(complement) && single(p);
+    (fits && is_sigmoid && is_minus && from_one()).then(|| sigmoid.args[0])
 }
 
 /// 1 at the first largest element along an axis, 0 elsewhere.

@@ -11,8 +11,8 @@ use taste_graph::{Build, DType, Dim, Fact, Graph, Id, OpError, Tensor};
 use taste_onnx::{
     ElemType, Model, Values,
     proto::{
-        FunctionProto, NodeProto, TensorProto, ValueInfoProto, tensor_shape_proto::dimension,
-        type_proto,
+        FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto,
+        tensor_shape_proto::dimension, type_proto,
     },
 };
 
@@ -86,7 +86,7 @@ impl From<OpError> for ImportError {
 
 /// The versions of the standard operators that are read.
 const OPSETS: RangeInclusive<i64> = 7..=28;
-/// Functions may call functions this deep.
+/// Functions may call functions, and branches hold branches, this deep.
 const CALL_DEPTH: usize = 16;
 /// A graph may have this many nodes once functions are written out.
 const NODE_LIMIT: usize = 1_000_000;
@@ -211,7 +211,8 @@ impl<'a> Importer<'a> {
         scope: &mut Scope<'a>,
         depth: usize,
     ) -> Result<(), ImportError> {
-        for &n in &needed(nodes, wanted)? {
+        let uses: Vec<Vec<&str>> = nodes.iter().map(uses).collect();
+        for &n in &needed(nodes, &uses, wanted)? {
             let node = &nodes[n];
             if self.graph.nodes().len() > NODE_LIMIT {
                 return Err(ImportError::Model(format!(
@@ -231,10 +232,15 @@ impl<'a> Importer<'a> {
             }
             let results = if broken {
                 // An earlier problem: say only whether this operator has a rule at all.
-                if find(&node.domain, &node.op_type).is_none() && self.function(node).is_none() {
+                if !is_if(node)
+                    && find(&node.domain, &node.op_type).is_none()
+                    && self.function(node).is_none()
+                {
                     self.report(node, "no rule for this operator");
                 }
                 None
+            } else if is_if(node) {
+                self.choose(node, &args, scope, depth)?
             } else {
                 self.node(node, args, depth)?
             };
@@ -243,7 +249,8 @@ impl<'a> Importer<'a> {
                     Some(ids) => ids.get(i).copied(),
                     None => None,
                 };
-                if results.is_some() && id.is_none() && wants(nodes, wanted, name) {
+                let wants = || wanted.contains(name) || uses.iter().flatten().any(|u| *u == name);
+                if results.is_some() && id.is_none() && wants() {
                     self.report(node, &format!("its result {i} is not supported"));
                 }
                 scope.values.insert(name.clone(), id);
@@ -314,6 +321,60 @@ impl<'a> Importer<'a> {
         Ok(Some(results))
     }
 
+    /// The results of the branch that a condition picks, if it is known. The branch sees the names around it;
+    /// its own are forgotten behind it.
+    fn choose(
+        &mut self,
+        node: &'a NodeProto,
+        args: &[Option<Id>],
+        scope: &mut Scope<'a>,
+        depth: usize,
+    ) -> Result<Option<Vec<Id>>, ImportError> {
+        if depth >= CALL_DEPTH {
+            return Err(ImportError::Model(format!("branches nest deeper than {CALL_DEPTH}")));
+        }
+        let condition = match args {
+            [Some(id)] => self.graph.as_constant(*id),
+            _ => None,
+        };
+        let name = match condition {
+            Some(Tensor::Bool(a)) if a.len() == 1 && a.iter().all(|&c| c) => "then_branch",
+            Some(Tensor::Bool(a)) if a.len() == 1 => "else_branch",
+            _ => {
+                self.report(node, "its condition is not known before the model runs");
+                return Ok(None);
+            }
+        };
+        let attribute = node.attribute.iter().find(|a| a.name == name);
+        let Some(branch) = attribute.and_then(|a| a.g.as_deref()) else {
+            self.report(node, &format!("it has no {name}"));
+            return Ok(None);
+        };
+        let own: HashSet<&'a str> = own_names(branch).collect();
+        let hidden: Vec<_> =
+            own.iter().map(|n| (scope.values.remove(*n), scope.tensors.remove(*n))).collect();
+        for tensor in &branch.initializer {
+            scope.tensors.insert(&tensor.name, tensor);
+        }
+        let wanted: Vec<String> = branch.output.iter().map(|o| o.name.clone()).collect();
+        self.nodes(&branch.node, &wanted, scope, depth + 1)?;
+        let mut results = Some(Vec::new());
+        for name in &wanted {
+            let id = self.value(name, scope)?;
+            results = results.zip(id).map(|(mut all, id)| {
+                all.push(id);
+                all
+            });
+        }
+        for (name, (value, tensor)) in own.into_iter().zip(hidden) {
+            scope.values.remove(name);
+            scope.tensors.remove(name);
+            scope.values.extend(value.map(|v| (name.to_owned(), v)));
+            scope.tensors.extend(tensor.map(|t| (name, t)));
+        }
+        Ok(results)
+    }
+
     fn report(&mut self, node: &NodeProto, reason: &str) {
         let op = match norm(&node.domain) {
             "" => node.op_type.clone(),
@@ -327,12 +388,37 @@ fn label(node: &NodeProto) -> &str {
     if node.name.is_empty() { node.output.first().map_or("", String::as_str) } else { &node.name }
 }
 
-fn wants(nodes: &[NodeProto], wanted: &[String], name: &String) -> bool {
-    wanted.contains(name) || nodes.iter().any(|n| n.input.contains(name))
+fn is_if(node: &NodeProto) -> bool {
+    norm(&node.domain).is_empty() && node.op_type == "If"
+}
+
+/// The values that a node uses, by its subgraphs too.
+fn uses(node: &NodeProto) -> Vec<&str> {
+    let mut names: Vec<&str> = node.input.iter().map(String::as_str).collect();
+    for attribute in &node.attribute {
+        for graph in attribute.g.as_deref().into_iter().chain(&attribute.graphs) {
+            let own: HashSet<&str> = own_names(graph).collect();
+            let inner = graph.node.iter().flat_map(uses);
+            let ends = graph.output.iter().map(|o| o.name.as_str());
+            names.extend(inner.chain(ends).filter(|n| !own.contains(n)));
+        }
+    }
+    names
+}
+
+/// The names that a subgraph defines.
+fn own_names(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let results = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
+    let inputs = graph.input.iter().map(|i| i.name.as_str());
+    results.chain(inputs).chain(graph.initializer.iter().map(|t| t.name.as_str()))
 }
 
 /// The nodes that `wanted` depend on, each after the ones it uses.
-fn needed(nodes: &[NodeProto], wanted: &[String]) -> Result<Vec<usize>, ImportError> {
+fn needed(
+    nodes: &[NodeProto],
+    uses: &[Vec<&str>],
+    wanted: &[String],
+) -> Result<Vec<usize>, ImportError> {
     let mut producer: HashMap<&str, usize> = HashMap::new();
     for (n, node) in nodes.iter().enumerate() {
         for name in node.output.iter().filter(|n| !n.is_empty()) {
@@ -353,13 +439,13 @@ fn needed(nodes: &[NodeProto], wanted: &[String]) -> Result<Vec<usize>, ImportEr
             stack.push((n, 0));
         }
         while let Some((n, i)) = stack.pop() {
-            let Some(input) = nodes[n].input.get(i) else {
+            let Some(&input) = uses[n].get(i) else {
                 state[n] = 2;
                 order.push(n);
                 continue;
             };
             stack.push((n, i + 1));
-            if let Some(&p) = producer.get(input.as_str()) {
+            if let Some(&p) = producer.get(input) {
                 match state[p] {
                     0 => {
                         state[p] = 1;
@@ -391,13 +477,24 @@ pub fn declared_shape(info: &ValueInfoProto) -> Option<Vec<Option<usize>>> {
     Some(tensor.shape.as_ref()?.dim.iter().map(|d| d.value.as_ref().and_then(size)).collect())
 }
 
-/// Whether an input or output declares a tensor of floats.
+/// Whether an input or output declares a tensor of floats, or a list of maps to floats: the probabilities of
+/// classes by name.
 pub fn declares_floats(info: &ValueInfoProto) -> bool {
-    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
-    matches!(value, Some(type_proto::Value::TensorType(t)) if matches!(
-        ElemType::from_code(t.elem_type),
-        Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
-    ))
+    let mut declared = info.r#type.as_ref();
+    while let Some(value) = declared.and_then(|t| t.value.as_ref()) {
+        declared = match value {
+            type_proto::Value::TensorType(t) => {
+                return matches!(
+                    ElemType::from_code(t.elem_type),
+                    Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
+                );
+            }
+            type_proto::Value::SequenceType(of) => of.elem_type.as_deref(),
+            type_proto::Value::MapType(of) => of.value_type.as_deref(),
+            _ => None,
+        };
+    }
+    false
 }
 
 fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {

@@ -4,6 +4,7 @@
 mod activation;
 mod arg;
 mod arithmetic;
+mod attention;
 mod cast;
 mod compare;
 mod conv;
@@ -15,6 +16,7 @@ mod generate;
 mod import;
 mod layout;
 mod matmul;
+mod ml;
 mod norm;
 mod pad;
 mod pointwise;

@@ -190,6 +190,12 @@ impl<'a, 'g> Reader<'a, 'g> {
         self.attribute(name).map(|a| a.floats.iter().map(|&f| decimal(f)).collect())
     }
 
+    /// Weights that are kept as an attribute, with the very values of the file.
+    pub fn weights(&mut self, name: &'a str) -> Vec<f64> {
+        self.attribute(name)
+            .map_or_else(Vec::new, |a| a.floats.iter().map(|&f| f64::from(f)).collect())
+    }
+
     /// A string attribute or its default.
     pub fn string_or(&mut self, name: &'a str, default: &str) -> String {
         self.attribute(name)

@@ -1,8 +1,13 @@
 //! Nodes with arguments, for the contract test.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_graph::Tensor;
-use taste_onnx::{builders, proto::AttributeProto};
+use taste_graph::{DType, Tensor};
+use taste_onnx::{
+    DimSpec, ElemType, Model, builders,
+    proto::{AttributeProto, GraphProto, OperatorSetIdProto, TensorProto},
+};
+
+use crate::Entry;
 
 /// An argument of a sample.
 #[derive(Clone, Debug)]
@@ -165,5 +170,73 @@ impl Sample {
     pub fn batched(mut self) -> Self {
         self.batched = true;
         self
+    }
+
+    /// The sample as a model of one node: active arguments are its inputs, and their first size has a name if
+    /// the batch is left open.
+    pub fn model(&self, entry: &Entry, open_batch: bool) -> Model {
+        let mut proto = GraphProto { name: "sample".into(), ..Default::default() };
+        let mut names = Vec::new();
+        for (i, argument) in self.arguments.iter().enumerate() {
+            let name = format!("x{i}");
+            match argument {
+                Argument::Omitted => {
+                    names.push(String::new());
+                    continue;
+                }
+                Argument::Fixed(tensor) => proto.initializer.push(to_proto(&name, tensor)),
+                Argument::Active(tensor) => {
+                    let mut dims: Vec<DimSpec> =
+                        tensor.shape().iter().map(|&d| DimSpec::Fixed(d as i64)).collect();
+                    if let Some(first) = dims.first_mut().filter(|_| open_batch) {
+                        *first = DimSpec::Symbol("N".into());
+                    }
+                    proto.input.push(builders::value_info(&name, elem_type(tensor), &dims));
+                }
+            }
+            names.push(name);
+        }
+        let outs: Vec<String> = (0..self.results).map(|i| format!("y{i}")).collect();
+        let mut node = builders::node(entry.name, &names, &outs, "node");
+        entry.domain.clone_into(&mut node.domain);
+        node.attribute.clone_from(&self.attributes);
+        proto.node.push(node);
+        proto.output =
+            outs.iter().map(|out| builders::value_info(out, ElemType::F64, &[])).collect();
+        let mut model = builders::model(proto, self.opset);
+        if !entry.domain.is_empty() {
+            let domain = entry.domain.to_owned();
+            model.opset_import.push(OperatorSetIdProto { domain, version: 1 });
+        }
+        Model::new(model)
+    }
+
+    /// What the inputs of the model are fed with.
+    pub fn feeds(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        self.arguments.iter().enumerate().filter_map(|(i, argument)| match argument {
+            Argument::Active(tensor) => Some((format!("x{i}"), tensor)),
+            _ => None,
+        })
+    }
+}
+
+fn elem_type(tensor: &Tensor) -> ElemType {
+    match tensor.dtype() {
+        DType::Float => ElemType::F64,
+        DType::Int => ElemType::I64,
+        DType::Bool => ElemType::Bool,
+    }
+}
+
+fn to_proto(name: &str, tensor: &Tensor) -> TensorProto {
+    let dims = tensor.shape();
+    match tensor {
+        Tensor::Float(a) => {
+            builders::tensor_f64(name, dims, &a.iter().copied().collect::<Vec<_>>())
+        }
+        Tensor::Int(a) => builders::tensor_i64(name, dims, &a.iter().copied().collect::<Vec<_>>()),
+        Tensor::Bool(a) => {
+            builders::tensor_bool(name, dims, &a.iter().copied().collect::<Vec<_>>())
+        }
     }
 }

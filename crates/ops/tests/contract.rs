@@ -7,8 +7,8 @@ use taste_graph::{
     Build, DType, Dim, Graph, Id, Tensor,
     diff::{Curvature, Derivatives, Second, gradient, hvp, jvp, second_order, vjp},
 };
-use taste_onnx::{Model, builders, proto::GraphProto};
-use taste_ops::{Argument, Entry, Sample, import, operators};
+use taste_onnx::Model;
+use taste_ops::{Entry, Sample, import, operators};
 
 /// A sample as a graph, with values for its inputs.
 struct Case {
@@ -20,77 +20,18 @@ struct Case {
     batch: usize,
 }
 
-fn elem_type(tensor: &Tensor) -> taste_onnx::ElemType {
-    match tensor.dtype() {
-        DType::Float => taste_onnx::ElemType::F64,
-        DType::Int => taste_onnx::ElemType::I64,
-        DType::Bool => taste_onnx::ElemType::Bool,
-    }
-}
-
-fn proto_tensor(name: &str, tensor: &Tensor) -> taste_onnx::proto::TensorProto {
-    match tensor {
-        Tensor::Float(a) => {
-            builders::tensor_f64(name, a.shape(), &a.iter().copied().collect::<Vec<_>>())
-        }
-        Tensor::Int(a) => {
-            builders::tensor_i64(name, a.shape(), &a.iter().copied().collect::<Vec<_>>())
-        }
-        Tensor::Bool(a) => {
-            builders::tensor_bool(name, a.shape(), &a.iter().copied().collect::<Vec<_>>())
-        }
-    }
-}
-
 /// The sample as an ONNX model of one node, imported.
 fn case(entry: &Entry, sample: &Sample, open_batch: bool) -> Case {
-    let mut proto = GraphProto { name: "sample".into(), ..Default::default() };
-    let mut names = Vec::new();
-    let mut values = Vec::new();
-    let mut batch = 1;
-    for (i, argument) in sample.arguments.iter().enumerate() {
-        let name = format!("x{i}");
-        match argument {
-            Argument::Omitted => names.push(String::new()),
-            Argument::Fixed(tensor) => {
-                proto.initializer.push(proto_tensor(&name, tensor));
-                names.push(name);
-            }
-            Argument::Active(tensor) => {
-                let mut dims: Vec<builders::DimSpec> =
-                    tensor.shape().iter().map(|&d| builders::DimSpec::Fixed(d as i64)).collect();
-                if open_batch {
-                    batch = tensor.shape()[0];
-                    dims[0] = builders::DimSpec::Symbol("N".into());
-                }
-                proto.input.push(builders::value_info(&name, elem_type(tensor), &dims));
-                values.push((name.clone(), tensor.clone()));
-                names.push(name);
-            }
-        }
-    }
-    let outs: Vec<String> = (0..sample.results).map(|i| format!("y{i}")).collect();
-    let mut node = builders::node(entry.name, &names, &outs, "node");
-    node.domain = entry.domain.to_owned();
-    node.attribute.clone_from(&sample.attributes);
-    proto.node.push(node);
-    for out in &outs {
-        proto.output.push(builders::value_info(out, taste_onnx::ElemType::F64, &[]));
-    }
-    let mut model = builders::model(proto, sample.opset);
-    if !entry.domain.is_empty() {
-        model.opset_import.push(taste_onnx::proto::OperatorSetIdProto {
-            domain: entry.domain.to_owned(),
-            version: 1,
-        });
-    }
-    let imported = import(&Model::new(model), &[], &HashMap::new()).expect("sample imports");
+    let model = sample.model(entry, open_batch);
+    let imported = import(&model, &[], &HashMap::new()).expect("sample imports");
     let ids: HashMap<String, Id> = imported.inputs.into_iter().collect();
-    let feeds: HashMap<Id, Tensor> = values.into_iter().map(|(n, t)| (ids[&n], t)).collect();
+    let feeds: HashMap<Id, Tensor> =
+        sample.feeds().map(|(name, tensor)| (ids[&name], tensor.clone())).collect();
+    let batch = if open_batch { sample.feeds().map(|f| f.1.shape()[0]).max() } else { None };
     let mut active: Vec<Id> =
         feeds.iter().filter(|(_, t)| t.dtype() == DType::Float).map(|(id, _)| *id).collect();
     active.sort_unstable();
-    Case { graph: imported.graph, feeds, active, outs: imported.outputs, batch }
+    Case { graph: imported.graph, feeds, active, outs: imported.outputs, batch: batch.unwrap_or(1) }
 }
 
 fn noise(shape: &[usize], seed: &mut u64) -> ArrayD<f64> {

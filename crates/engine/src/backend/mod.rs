@@ -46,7 +46,10 @@ impl Backend {
             Ok(taste_onnx::Model::new(graph.to_onnx(outputs)?).to_bytes()?)
         };
         Ok(match self {
-            Self::Rten => Box::new(rten::RtenSession::load(bytes()?, outputs, threads)?),
+            Self::Rten => {
+                rten::check(graph, outputs)?;
+                Box::new(rten::RtenSession::load(bytes()?, outputs, threads)?)
+            }
             Self::Ort { library } => {
                 Box::new(ort::OrtSession::load(&bytes()?, library.as_deref(), outputs, threads)?)
             }

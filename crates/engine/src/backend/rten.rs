@@ -1,9 +1,12 @@
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use ndarray::{ArrayD, IxDyn};
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, ValueOrView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
-use taste_graph::Id;
+use taste_graph::{Graph, Id};
 
 use super::Session;
 use crate::{Error, Value};
@@ -19,6 +22,40 @@ fn failed(message: impl ToString) -> Error {
     Error::Backend { backend: "rten", message: message.to_string() }
 }
 
+/// Runs a part of the engine; a panic in it becomes an error.
+fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, Error> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result.map_err(failed),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(failed(format!("the engine panicked: {}", text.unwrap_or("it does not say why"))))
+        }
+    }
+}
+
+/// Operators that take windows along axes.
+const WINDOWED: [&str; 5] = ["Conv", "ConvTranspose", "ConvWeights", "AveragePool", "MaxPool"];
+
+/// Fails if the graph has windows over more axes than the engine supports.
+pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error> {
+    let ends: Vec<Id> = outputs.iter().map(|o| o.1).collect();
+    for n in graph.ancestors(&ends, &[]) {
+        let node = &graph.nodes()[n];
+        let name = node.op.name();
+        let axes = node.args.first().map_or(0, |&x| graph.fact(x).rank().saturating_sub(2));
+        if WINDOWED.contains(&name) && axes > 2 {
+            let place =
+                node.label.as_deref().map_or_else(String::new, |l| format!(" (node {l:?})"));
+            return Err(failed(format!(
+                "{name}{place} runs over {axes} axes, and this engine knows one or two; \
+                 the backends ort and reference take it"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl RtenSession {
     pub(super) fn load(
         bytes: Vec<u8>,
@@ -26,7 +63,7 @@ impl RtenSession {
         threads: usize,
     ) -> Result<Self, Error> {
         let mut options = ModelOptions::with_all_ops();
-        let model = options.prepack_weights(true).load(bytes).map_err(failed)?;
+        let model = guarded(|| options.prepack_weights(true).load(bytes))?;
         let outputs = outputs
             .iter()
             .map(|(name, _)| model.node_id(name).map_err(failed))
@@ -55,7 +92,7 @@ impl Session for RtenSession {
             inputs.push((id, input));
         }
         let options = RunOptions::default().with_thread_pool(Some(self.pool.clone()));
-        let results = self.model.run(inputs, &self.outputs, Some(options)).map_err(failed)?;
+        let results = guarded(|| self.model.run(inputs, &self.outputs, Some(options)))?;
         results.into_iter().map(from_rten).collect()
     }
 }

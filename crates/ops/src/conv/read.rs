@@ -150,6 +150,11 @@ fn conv_samples() -> Vec<Sample> {
             .batched()
     };
     vec![
+        Sample::new("three axes")
+            .active(&[1, 1, 3, 2, 3])
+            .fixed(&[1, 1, 2, 2, 2])
+            .int_list("pads", &[0, 0, 1, 0, 1, 0])
+            .batched(),
         Sample::new("padded, with bias")
             .active(&[2, 2, 3, 3])
             .fixed(&[2, 2, 3, 3])

@@ -15,10 +15,10 @@ use crate::{
 
 /// x / ‖x‖ along an axis, and 0 where the norm is 0.
 #[derive(Clone, Debug)]
-struct LpNormalization {
-    axis: usize,
+pub(crate) struct LpNormalization {
+    pub(crate) axis: usize,
     /// Whether the norm is the sum of squares' root, rather than the sum of magnitudes.
-    euclidean: bool,
+    pub(crate) euclidean: bool,
 }
 
 impl Op for LpNormalization {

@@ -3,6 +3,8 @@
 mod local;
 mod lp;
 
+pub(crate) use lp::LpNormalization;
+
 use ndarray::{ArrayD, Axis, IxDyn};
 use taste_graph::{
     Build, Calculus, Composite, Concrete, DType, Dim, Emitter, Id, Lift, Op, OpError, Tensor, take,

@@ -149,7 +149,8 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let [x] = r.take()?;
     let field = Field::read(r, x)?;
     let count_padding = r.flag("count_include_pad", false);
-    Ok(vec![AveragePool { field, count_padding }.push(&mut r.b, x)?])
+    let pool = |field, b: &mut Build<'_>, x| AveragePool { field, count_padding }.push(b, x);
+    Ok(vec![field.apply(r, x, pool)?])
 }
 
 pub(super) fn samples() -> Vec<Sample> {
@@ -179,6 +180,15 @@ pub(super) fn samples() -> Vec<Sample> {
             .active(&[2, 2, 5])
             .int_list("kernel_shape", &[3])
             .int_list("strides", &[2])
+            .batched(),
+        Sample::new("three axes, one of them pooled")
+            .active(&[1, 1, 4, 2, 2])
+            .int_list("kernel_shape", &[3, 1, 1])
+            .int_list("pads", &[1, 0, 0, 1, 0, 0])
+            .batched(),
+        Sample::new("three axes, two of them pooled")
+            .active(&[1, 2, 2, 3, 2])
+            .int_list("kernel_shape", &[1, 2, 2])
             .batched(),
     ]
 }

@@ -248,14 +248,11 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let field = Field::read(r, x)?;
     // It orders the indices, which are not read.
     r.ignore("storage_order");
-    let pool = MaxPool { field };
-    if r.fact(x).dtype != DType::Int {
-        return Ok(vec![pool.push(&mut r.b, x)?]);
-    }
+    let float = r.fact(x).dtype != DType::Int;
     // Integers here have 8 bits, so that floats hold them.
-    let x = r.b.push(Cast { to: DType::Float }, &[x])?;
-    let y = pool.push(&mut r.b, x)?;
-    Ok(vec![r.b.push(Cast { to: DType::Int }, &[y])?])
+    let data = if float { x } else { r.b.push(Cast { to: DType::Float }, &[x])? };
+    let y = field.apply(r, data, |field, b, x| MaxPool { field }.push(b, x))?;
+    Ok(vec![if float { y } else { r.b.push(Cast { to: DType::Int }, &[y])? }])
 }
 
 pub(super) fn samples() -> Vec<Sample> {
@@ -287,6 +284,15 @@ pub(super) fn samples() -> Vec<Sample> {
             .active(&[2, 2, 6])
             .int_list("kernel_shape", &[3])
             .int_list("strides", &[3])
+            .batched(),
+        Sample::new("three axes, one of them pooled")
+            .active(&[1, 1, 4, 2, 2])
+            .int_list("kernel_shape", &[3, 1, 1])
+            .int_list("pads", &[1, 0, 0, 1, 0, 0])
+            .batched(),
+        Sample::new("three axes, two of them pooled")
+            .active(&[1, 2, 2, 3, 2])
+            .int_list("kernel_shape", &[1, 2, 2])
             .batched(),
     ]
 }

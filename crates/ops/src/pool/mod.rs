@@ -7,7 +7,7 @@ mod norm;
 
 pub(crate) use max::FirstMax;
 
-use taste_graph::{Id, OpError};
+use taste_graph::{Build, Dim, Id, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
 use crate::{
@@ -65,6 +65,64 @@ impl Field {
             }
         }
         Ok(field)
+    }
+
+    /// Pools `x` by `push`. Beyond two axes, those that the window leaves alone are merged into each other or into
+    /// the channels: not every engine knows pools over three.
+    fn apply(
+        self,
+        r: &mut Reader<'_, '_>,
+        x: Id,
+        push: impl FnOnce(Self, &mut Build<'_>, Id) -> Result<Id, OpError>,
+    ) -> Result<Id, OpError> {
+        if self.size.len() < 3 {
+            return push(self, &mut r.b, x);
+        }
+        let given = r.fact(x).shape.clone();
+        let mut shape = given[..2].to_vec();
+        let mut out = shape.clone();
+        out.extend(self.positions()?.iter().map(|&p| Dim::from(p)));
+        let mut kept: Vec<usize> = Vec::new();
+        let mut size = Vec::new();
+        for (axis, &length) in self.size.iter().enumerate() {
+            let alone = self.leaves_alone(axis);
+            match size.last_mut() {
+                Some(last) if alone && kept.last().is_some_and(|&k| self.leaves_alone(k)) => {
+                    *last = length.saturating_mul(*last);
+                }
+                None if alone => {
+                    shape[1] = crate::shape::product(&[shape[1], Dim::from(length)])
+                        .ok_or_else(|| OpError::invalid("a size beyond memory"))?;
+                }
+                _ => {
+                    kept.push(axis);
+                    size.push(length);
+                }
+            }
+        }
+        if kept.is_empty() {
+            return Ok(x);
+        }
+        shape.extend(size.iter().map(|&d| Dim::from(d)));
+        let pick = |values: &[usize]| kept.iter().map(|&a| values[a]).collect::<Vec<_>>();
+        let window = Window {
+            kernel: pick(&self.window.kernel),
+            strides: pick(&self.window.strides),
+            dilations: pick(&self.window.dilations),
+            begin: pick(&self.window.begin),
+            end: pick(&self.window.end),
+        };
+        let merged = Self { window, size, asked: pick(&self.asked) };
+        let x = r.b.reshape(x, &shape)?;
+        let y = push(merged, &mut r.b, x)?;
+        r.b.reshape(y, &out)
+    }
+
+    /// Whether every element along an axis is a window of its own.
+    fn leaves_alone(&self, axis: usize) -> bool {
+        let Window { kernel, strides, begin, end, .. } = &self.window;
+        [kernel[axis], strides[axis]] == [1, 1]
+            && [begin[axis], end[axis], self.asked[axis]] == [0; 3]
     }
 
     /// Windows side by side along one axis.
