@@ -1,4 +1,4 @@
-//! Times derivatives on every backend beside PyTorch and JAX, case by case in one run, and prints ratios.
+//! Times derivatives on every backend beside `PyTorch` and JAX, case by case in one run, and prints ratios.
 //!
 //! The other side is `pytorch_side.py`, which also writes the networks and inputs that both sides use.
 
@@ -18,7 +18,7 @@ use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Compares derivatives here with PyTorch and JAX on this machine.
+/// Compares derivatives here with `PyTorch` and JAX on this machine.
 #[derive(Parser)]
 struct Options {
     /// Folder with `cifar10_resnet20.onnx` and `cifar10_resnet56.onnx`.

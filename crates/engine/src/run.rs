@@ -63,7 +63,7 @@ impl Compiled {
             let part = self.run_rows(&feeds, size, first + start)?;
             parts.push(part.map(&|v| v.rows(0, end - start)));
         }
-        Outputs::join(parts)
+        Outputs::join(&parts)
     }
 
     /// The number of samples, if every input has the right shape and finite entries.
@@ -197,7 +197,7 @@ impl Compiled {
     }
 
     /// Meyer, Musco, Musco and Woodruff 2021: with Q an orthonormal basis of H·S for signs S,
-    /// tr H = tr QᵀHQ + E gᵀ(I−QQᵀ)H(I−QQᵀ)g.
+    /// tr H = tr `QᵀHQ` + E gᵀ(I−QQᵀ)H(I−QQᵀ)g.
     fn run_hutch_plus_plus(
         &mut self,
         inputs: &[(&str, &Value)],
@@ -340,7 +340,7 @@ impl Outputs {
     }
 
     /// Results of consecutive samples as one.
-    pub fn join(parts: Vec<Self>) -> Result<Self, Error> {
+    pub fn join(parts: &[Self]) -> Result<Self, Error> {
         let column = |get: &dyn Fn(&Self) -> Option<&Value>| -> Result<Option<Value>, Error> {
             let values: Option<Vec<&Value>> = parts.iter().map(get).collect();
             values.map(|v| Value::join(&v)).transpose()

@@ -119,13 +119,10 @@ impl Head {
     }
 
     fn class(&self, b: &mut Build<'_>, matrix: Id, class: Option<usize>) -> Result<Id, Error> {
-        match class {
-            Some(k) => Ok(self.column(b, matrix, k)?),
-            None => {
-                let mask = functions::first_max(b, self.logits, 1)?;
-                let picked = b.mul(matrix, mask)?;
-                Ok(row_sum(b, picked)?)
-            }
+        if let Some(k) = class { Ok(self.column(b, matrix, k)?) } else {
+            let mask = functions::first_max(b, self.logits, 1)?;
+            let picked = b.mul(matrix, mask)?;
+            Ok(row_sum(b, picked)?)
         }
     }
 

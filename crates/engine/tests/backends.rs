@@ -1,6 +1,8 @@
 //! Every sample of every operator on the engines that run derivatives, in single precision, against the
 //! interpreter in double precision.
 
+#![expect(clippy::print_stdout, reason = "says what is skipped")]
+
 use std::collections::HashMap;
 
 use ndarray::{ArrayD, IxDyn};

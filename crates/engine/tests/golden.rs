@@ -1,6 +1,8 @@
-//! Derivatives of exported models against PyTorch's, in `fixtures/golden` and `fixtures/zoo` (their READMEs
+//! Derivatives of exported models against `PyTorch`'s, in `fixtures/golden` and `fixtures/zoo` (their READMEs
 //! tell how they were made), on every backend. `TASTE_GOLDEN` names another folder of that layout,
 //! `TASTE_CASE` one model.
+
+#![expect(clippy::print_stdout, reason = "says what is skipped")]
 
 use std::{
     collections::HashMap,
@@ -34,7 +36,7 @@ impl Tolerance {
 }
 
 const SINGLE: Tolerance = Tolerance { first: 1e-4, second: 1e-3 };
-/// Where the file has the weights that PyTorch derived with.
+/// Where the file has the weights that `PyTorch` derived with.
 const DOUBLE: Tolerance = Tolerance { first: 1e-9, second: 1e-9 };
 /// Where the exporter folded weights or constants in single precision.
 const FOLDED: Tolerance = Tolerance { first: 1e-6, second: 1e-6 };

@@ -121,14 +121,11 @@ impl Emitter<'_> {
         else {
             return fixed;
         };
-        let batch = match self.consed.get("batch") {
-            Some(name) => name.clone(),
-            None => {
-                let ends = vec![builders::attr_int("start", 0), builders::attr_int("end", 1)];
-                let name = self.node("Shape", &[source], ends);
-                self.consed.insert("batch".to_owned(), name.clone());
-                name
-            }
+        let batch = if let Some(name) = self.consed.get("batch") { name.clone() } else {
+            let ends = vec![builders::attr_int("start", 0), builders::attr_int("end", 1)];
+            let name = self.node("Shape", &[source], ends);
+            self.consed.insert("batch".to_owned(), name.clone());
+            name
         };
         let per_batch: Vec<i64> = dims.iter().map(|d| d.per_batch).collect();
         let per_batch = self.ints(&per_batch);

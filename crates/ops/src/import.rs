@@ -499,9 +499,9 @@ pub fn declares_floats(info: &ValueInfoProto) -> bool {
 
 fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {
     let name = &info.name;
-    let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-        Some(type_proto::Value::TensorType(t)) => t,
-        _ => return Err(ImportError::Model(format!("input {name:?} is not a tensor"))),
+    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+    let Some(type_proto::Value::TensorType(tensor)) = value else {
+        return Err(ImportError::Model(format!("input {name:?} is not a tensor")));
     };
     let dtype = match ElemType::from_code(tensor.elem_type) {
         Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16) => DType::Float,
@@ -550,8 +550,8 @@ pub fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
     match data.values {
         Values::F32(v) => wrap!(v, f64::from),
         Values::F64(v) => wrap!(v, |x: f64| x),
-        Values::F16(v) => wrap!(v, |x| x.to_f64()),
-        Values::Bf16(v) => wrap!(v, |x| x.to_f64()),
+        Values::F16(v) => wrap!(v, f64::from),
+        Values::Bf16(v) => wrap!(v, f64::from),
         Values::I8(v) => wrap!(v, i64::from),
         Values::U8(v) => wrap!(v, i64::from),
         Values::I16(v) => wrap!(v, i64::from),

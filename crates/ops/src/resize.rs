@@ -96,7 +96,7 @@ impl Method {
             }
             Coordinates::Asymmetric => i * from / width,
             Coordinates::Cropped => {
-                let share = if width == 1.0 { 0.5 } else { i / (width - 1.0) };
+                let share = if width <= 1.0 { 0.5 } else { i / (width - 1.0) };
                 (start + share * (end - start)) * (from - 1.0)
             }
         }

@@ -17,6 +17,7 @@ pub(super) struct OrtSession {
     outputs: Vec<String>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
 fn failed(message: impl ToString) -> Error {
     Error::Backend { backend: "ort", message: message.to_string() }
 }

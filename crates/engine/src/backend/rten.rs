@@ -18,6 +18,7 @@ pub(super) struct RtenSession {
     pool: Arc<ThreadPool>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
 fn failed(message: impl ToString) -> Error {
     Error::Backend { backend: "rten", message: message.to_string() }
 }

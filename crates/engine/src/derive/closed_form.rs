@@ -174,7 +174,7 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Δp_k = p_k(‖g_k − ḡ‖² − V) and ∂_dd p_k for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖². Only
+/// `Δp_k` = `p_k(‖g_k` − ḡ‖² − V) and ∂_dd `p_k` for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖². Only
 /// differences of the gᵢ enter, so they are taken relative to the last class, whose row is zero.
 fn every_class(
     p: &mut Problem,
@@ -223,7 +223,7 @@ fn every_class(
     Ok(())
 }
 
-/// p_k(n_k − Σ pᵢ nᵢ) from n_k = ‖g_k − ḡ‖².
+/// `p_k(n_k` − Σ pᵢ nᵢ) from `n_k` = ‖`g_k` − ḡ‖².
 fn class_laplacians(b: &mut Build<'_>, p: Id, norms: Id) -> Result<Id, OpError> {
     let weighted = b.mul(p, norms)?;
     let spread = b.sum(weighted, &[1])?;
@@ -237,11 +237,11 @@ struct ClassTarget {
     own: Option<Id>,
     /// What multiplies V.
     spread: Id,
-    /// The cotangent at z of the class's own row, e_k − p.
+    /// The cotangent at z of the class's own row, `e_k` − p.
     cotangent: Option<Id>,
 }
 
-/// Δf = own·‖Jᵀ(e_k − p)‖² − spread·V: prob has (p_k, p_k), logprob (0, 1), energy (0, 1).
+/// Δf = `own·‖Jᵀ(e_k` − p)‖² − spread·V: prob has (`p_k`, `p_k`), logprob (0, 1), energy (0, 1).
 fn class_target(p: &mut Problem, z: Id) -> Result<ClassTarget, Error> {
     let rows = p.rows();
     let (target, head) = (p.target, p.head);
@@ -388,7 +388,7 @@ fn xi(b: &mut Build<'_>, p: Id, epsilon: Id) -> Result<Id, OpError> {
     b.stacked(xi)
 }
 
-/// Any head: tr(JᵀHJ) = E ⟨Jᵀε, JᵀHε⟩ with ε random signs in the space of z, two products a probe.
+/// Any head: tr(JᵀHJ) = E ⟨Jᵀε, `JᵀHε`⟩ with ε random signs in the space of z, two products a probe.
 fn probe_any(
     p: &mut Problem,
     wants: Wants,

@@ -84,7 +84,7 @@ pub(super) fn exact(
 }
 
 /// f(x) = g(Ax + b) with fewer rows in A than x has entries: Δf is the sum of second derivatives of g
-/// along the rows of R, where RᵀR = AAᵀ. Tells whether it applied.
+/// along the rows of R, where `RᵀR` = `AAᵀ`. Tells whether it applied.
 fn narrow(
     p: &mut Problem,
     wants: Wants,
@@ -134,7 +134,7 @@ fn narrow(
     Ok(true)
 }
 
-/// Rows of a square R (width × width, row-major) with RᵀR = Σ_d c_d c_dᵀ over the rows c_d of `columns`
+/// Rows of a square R (width × width, row-major) with `RᵀR` = `Σ_d` `c_d` `c_dᵀ` over the rows `c_d` of `columns`
 /// (count × width): a Cholesky factor that leaves out directions without weight.
 fn gram_factor(columns: &[f64], count: usize, width: usize) -> Vec<f64> {
     let matrix = ndarray::ArrayView2::from_shape((count, width), columns).expect("count × width");

@@ -15,6 +15,7 @@ pub(crate) use frontier::{Cut, cut};
 
 /// What to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct Wants {
     /// ∇f.
     pub gradient: bool,

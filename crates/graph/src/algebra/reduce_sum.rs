@@ -83,7 +83,7 @@ impl ReduceSum {
         let (before, after) = (merge(&fact.shape[..first])?, merge(&fact.shape[last + 1..])?);
         let summed = merge(&fact.shape[first..=last])?.as_fixed()?;
         let open = usize::from(before.depends_on_batch()) + usize::from(after.depends_on_batch());
-        if open > 1 || summed < 2 || summed > 1 << 20 || before.at(1) == 0 || after.at(1) < 8 {
+        if open > 1 || !(2..=1 << 20).contains(&summed) || before.at(1) == 0 || after.at(1) < 8 {
             return None;
         }
         let mut around = vec![Dim { per_batch: 0, fixed: summed }, after];

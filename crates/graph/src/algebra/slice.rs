@@ -238,8 +238,8 @@ impl Op for Scatter {
             if float && apart && axis + 1 == rank && rank > 1 && size <= 128 {
                 let mut matrix = vec![0.0; span.len * size];
                 for i in 0..span.len {
-                    let at = span.start as isize + span.step * i as isize;
-                    matrix[i * size + at as usize] = 1.0;
+                    let at = span.start.checked_add_signed(span.step * i as isize).unwrap_or(0);
+                    matrix[i * size + at] = 1.0;
                 }
                 let matrix = e.tensor(&Tensor::floats(&[span.len, size], matrix)?);
                 x = e.node("MatMul", &[x, matrix], vec![]);

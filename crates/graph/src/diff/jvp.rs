@@ -38,13 +38,13 @@ fn propagate(
         }
         let out = node.outs[0];
         if let Some(&root) = roots.get(&out) {
-            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, e))?;
+            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, &e))?;
             if let (Some(slope), Some(&tangent)) = (slope, tangents.get(&root)) {
-                tangents.insert(out, b.mul(slope, tangent).map_err(|e| explain(&node, e))?);
+                tangents.insert(out, b.mul(slope, tangent).map_err(|e| explain(&node, &e))?);
             }
             continue;
         }
-        if let Some(tangent) = node_tangent(b, &node, tangents).map_err(|e| explain(&node, e))? {
+        if let Some(tangent) = node_tangent(b, &node, tangents).map_err(|e| explain(&node, &e))? {
             tangents.insert(node.outs[0], tangent);
         }
     }

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use super::{accumulate, cluster, expand, explain, jvp};
 use crate::{Build, Calculus, Id, Node, OpError};
 
-/// What is carried of the second derivatives along the lanes' directions v₁ … v_K.
+/// What is carried of the second derivatives along the lanes' directions v₁ … `v_K`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Curvature {
     /// Their sum Σₖ vₖᵀHvₖ: the Laplacian if the directions are an orthonormal basis.
@@ -51,11 +51,11 @@ fn propagate(
             continue;
         }
         if let Some(&root) = roots.get(&out) {
-            let second = chain_second(b, out, root, state, mode).map_err(|e| explain(&node, e))?;
+            let second = chain_second(b, out, root, state, mode).map_err(|e| explain(&node, &e))?;
             state.extend(second.map(|s| (out, s)));
             continue;
         }
-        if let Some(second) = node_second(b, &node, state, mode).map_err(|e| explain(&node, e))? {
+        if let Some(second) = node_second(b, &node, state, mode).map_err(|e| explain(&node, &e))? {
             state.insert(node.outs[0], second);
         }
     }

@@ -20,7 +20,7 @@ use crate::{Build, Composite, Id, Node, OpError};
 pub type Derivatives = HashMap<Id, Id>;
 
 /// A node, and its name in errors.
-fn explain(node: &Node, cause: OpError) -> OpError {
+fn explain(node: &Node, cause: &OpError) -> OpError {
     let place = node.label.as_deref().map_or_else(String::new, |l| format!(" {l:?}"));
     OpError::invalid(format!("derivative of {}{place}: {cause}", node.op.name()))
 }

@@ -58,7 +58,7 @@ fn classify(b: &mut Build<'_>, nodes: &[usize], shapes: &mut Vec<Shape>) -> Resu
             }
             Calculus::Bilinear(_) => match (args[0], args[1]) {
                 (Shape::Independent, one) | (one, Shape::Independent) => {
-                    let other = if args[0] == Shape::Independent { 0 } else { 1 };
+                    let other = usize::from(args[0] != Shape::Independent);
                     if depends(b, node.args[other]) { one.max(Shape::PiecewiseAffine) } else { one }
                 }
                 _ => Shape::Curved,

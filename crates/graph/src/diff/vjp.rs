@@ -32,9 +32,9 @@ fn pull_back(
         let Some(ct) = node.outs.iter().find_map(|o| cts.get(o).copied()) else { continue };
         let out = node.outs[0];
         if let Some(&root) = roots.get(&out) {
-            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, e))?;
+            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, &e))?;
             if let Some(slope) = slope {
-                let term = b.mul(ct, slope).map_err(|e| explain(&node, e))?;
+                let term = b.mul(ct, slope).map_err(|e| explain(&node, &e))?;
                 add_to(b, cts, root, term)?;
             }
             continue;
@@ -48,7 +48,7 @@ fn pull_back(
             })
             .collect();
         if wanted.iter().any(|w| *w) {
-            pull_back_node(b, &node, &wanted, ct, cts).map_err(|e| explain(&node, e))?;
+            pull_back_node(b, &node, &wanted, ct, cts).map_err(|e| explain(&node, &e))?;
         }
     }
     Ok(())

@@ -91,7 +91,7 @@ fn matrix(mut a: ArrayViewD<'_, f64>) -> Array2<f64> {
 }
 
 /// Adds a matrix of c rows to a part of [n, c, …].
-fn put(sum: &mut ArrayD<f64>, part: &[SliceInfoElem], matrix: Array2<f64>) {
+fn put(sum: &mut ArrayD<f64>, part: &[SliceInfoElem], matrix: &Array2<f64>) {
     let mut target = sum.slice_mut(part);
     target.swap_axes(0, 1);
     let shape = target.raw_dim();
