@@ -35,3 +35,8 @@ pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};
+
+/// The examples of the lecture run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/calculus.md")]
+struct Lecture;
