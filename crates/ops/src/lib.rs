@@ -36,7 +36,11 @@ pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};
 
-/// The examples of the lecture run as tests.
+/// The programs in the documentation run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/calculus.md")]
-struct Lecture;
+mod documentation {
+    #[doc = include_str!("../../../docs/calculus.md")]
+    struct Calculus;
+    #[doc = include_str!("../../../docs/adding-an-operator.md")]
+    struct AddingAnOperator;
+}
