@@ -8,7 +8,7 @@ use taste_graph::{
 
 use crate::{
     matmul::MatMul,
-    pointwise::{SIGMOID, SQRT, Unary},
+    pointwise::{EXP, RELU, SIGMOID, SQRT, TANH, Unary},
     pool::FirstMax,
     softmax::Softmax,
 };
@@ -70,6 +70,21 @@ pub fn first_max(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError> {
 /// The product of matrices in the last two axes.
 pub fn matmul(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
     b.push(MatMul, &[x, y])
+}
+
+/// exp(x).
+pub fn exp(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&EXP), &[x])
+}
+
+/// tanh(x).
+pub fn tanh(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&TANH), &[x])
+}
+
+/// max(x, 0).
+pub fn relu(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&RELU), &[x])
 }
 
 /// √x.

@@ -35,3 +35,12 @@ pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};
+
+/// The programs in the documentation run as tests.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../../../docs/calculus.md")]
+    struct Calculus;
+    #[doc = include_str!("../../../docs/adding-an-operator.md")]
+    struct AddingAnOperator;
+}

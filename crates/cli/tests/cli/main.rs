@@ -3,3 +3,4 @@
 mod common;
 mod derive;
 mod inspect;
+mod operators;
