@@ -23,7 +23,9 @@ pub(super) fn replace_batch(shape: &[Dim], batch: Dim) -> Option<Vec<Dim>> {
 impl Reshape {
     fn target(&self, arg: &[usize]) -> Result<Vec<usize>, OpError> {
         let shape: Vec<usize> = self.shape.iter().map(|d| d.at(0)).collect();
-        if shape.iter().product::<usize>() == arg.iter().product::<usize>() {
+        let count = |sizes: &[usize]| sizes.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        let want = count(arg);
+        if want.is_some() && count(&shape) == want {
             Ok(shape)
         } else {
             Err(OpError::shape("a shape with as many elements", arg, shape))
