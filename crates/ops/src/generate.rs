@@ -81,7 +81,8 @@ impl Op for Range {
         let [] = take(args)?;
         let start = self.start.value_at(0);
         let len = i64::try_from(self.len()?).map_err(|e| OpError::invalid(e.to_string()))?;
-        Ok(vec![Tensor::ints(&(0..len).map(|i| start + i * self.delta).collect::<Vec<_>>())])
+        let value = |i: i64| start.saturating_add(i.saturating_mul(self.delta));
+        Ok(vec![Tensor::ints(&(0..len).map(value).collect::<Vec<_>>())])
     }
 
     fn calculus(&self) -> Calculus<'_> {

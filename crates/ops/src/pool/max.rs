@@ -93,8 +93,8 @@ impl MaxPool {
         let channels = shape[1].as_fixed().ok_or_else(|| {
             OpError::unsupported("pooling with a number of channels that is", shape[1])
         })?;
-        let merged =
-            Dim { per_batch: shape[0].per_batch * channels, fixed: shape[0].fixed * channels };
+        let merged = crate::shape::product(&[shape[0], Dim { per_batch: 0, fixed: channels }]);
+        let merged = merged.ok_or_else(|| OpError::invalid("a size beyond memory"))?;
         let folded = [&[merged, Dim::from(1)], &shape[2..]].concat();
         let x = b.reshape(x, &folded)?;
         let one_hot =
@@ -155,6 +155,10 @@ impl Op for MaxPool {
             Zip::from(part).and(x.slice(&from[..])).for_each(|y, &x| *y = y.max(x));
         }
         Ok(vec![y.into()])
+    }
+
+    fn steps(&self, _args: &[Concrete], results: &[Concrete]) -> usize {
+        self.field.steps(results)
     }
 
     fn calculus(&self) -> Calculus<'_> {
