@@ -7,7 +7,7 @@ use taste_graph::{
 };
 use taste_ops::functions;
 
-use super::{Cut, Problem, SignInput, Signs, Wants, mean_and_error, sign_lanes};
+use super::{Cut, Problem, SignInput, Signs, Wants, check_directions, mean_and_error, sign_lanes};
 use crate::{Error, Target, error::request, target::row_sum};
 
 /// The values between body and head.
@@ -46,6 +46,7 @@ fn unit_cotangents(b: &mut Build<'_>, z: Id) -> Result<Id, OpError> {
     let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(1)).collect();
     let width: usize = shape.iter().product();
     let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
+    check_directions(width, rows, width)?;
     let mut values = vec![0.0; width * rows * width];
     for k in 0..width {
         for row in 0..rows {

@@ -263,6 +263,21 @@ impl Problem {
     }
 }
 
+/// Constants that hold directions stay below this many elements.
+const DIRECTION_LIMIT: usize = 1 << 25;
+
+/// Fails if directions would not fit into a constant.
+fn check_directions(lanes: usize, rows: usize, width: usize) -> Result<(), OpError> {
+    let count = lanes.saturating_mul(rows).saturating_mul(width);
+    if count > DIRECTION_LIMIT {
+        return Err(OpError::invalid(format!(
+            "{lanes} directions of {width} entries for {rows} samples take more than {DIRECTION_LIMIT} numbers as a \
+             constant"
+        )));
+    }
+    Ok(())
+}
+
 /// Lanes of signs for a value like `like`: fed with every run, or part of the graph.
 fn sign_lanes(
     b: &mut Build<'_>,
@@ -281,6 +296,7 @@ fn sign_lanes(
         Signs::Baked(seed) => {
             let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
             let width: usize = shape.iter().product();
+            check_directions(lanes, rows, width)?;
             let mut values = Vec::with_capacity(lanes * rows * width);
             for lane in 0..lanes {
                 for row in 0..rows {
