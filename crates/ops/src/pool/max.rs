@@ -181,6 +181,9 @@ impl Composite for MaxPool {
     }
 }
 
+/// Positions along an axis up to this size are written into a file.
+const WRITTEN: i64 = 1 << 16;
+
 /// 1 at the first largest element along an axis, 0 elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct FirstMax {
@@ -235,11 +238,20 @@ impl Op for FirstMax {
         let attributes =
             vec![builders::attr_int("axis", self.axis as i64), builders::attr_int("keepdims", 1)];
         let first = e.node("ArgMax", args, attributes);
-        let mut shape = vec![1; rank - self.axis];
-        shape[0] = usize::try_from(size).unwrap_or(0);
-        let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
-            .map_err(|e| OpError::invalid(e.to_string()))?;
-        let places = e.tensor(&places.into());
+        // A long axis is counted when the file runs: files stay small.
+        let places = if size <= WRITTEN {
+            let mut shape = vec![1; rank - self.axis];
+            shape[0] = usize::try_from(size).unwrap_or(0);
+            let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
+                .map_err(|e| OpError::invalid(e.to_string()))?;
+            e.tensor(&places.into())
+        } else {
+            let ends = [0, size, 1].map(|v| e.tensor(&ndarray::arr0(v).into_dyn().into()));
+            let places = e.node("Range", &ends, vec![]);
+            let mut shape = vec![Dim::from(1); rank - self.axis];
+            shape[0] = Dim { per_batch: 0, fixed: size };
+            e.reshape(&places, &shape)
+        };
         let mask = e.node("Equal", &[first, places], vec![]);
         let float = builders::attr_int("to", 1);
         Ok(vec![e.node("Cast", &[mask], vec![float])])
