@@ -49,7 +49,7 @@ fn input(case: &Path) -> Value {
 fn derive(case: &Path, backend: &Backend, method: Method, diagonal: bool) -> Outputs {
     let x = input(case);
     let model = Model::open(&case.join("model.onnx")).unwrap_or_else(|e| panic!("{e}"));
-    let wants = Wants { gradient: true, laplacian: true, diagonal, stderr: false };
+    let wants = Wants { gradient: true, laplacian: true, diagonal, ..Wants::default() };
     let name = model.onnx().proto.graph.as_ref().expect("a graph").input[0].name.clone();
     let sample_shapes = HashMap::from([(name.clone(), x.shape()[1..].to_vec())]);
     let request = Request { method, wants, sample_shapes, ..Request::default() };

@@ -139,7 +139,10 @@ impl Emitter<'_> {
     /// `Reshape` of a value.
     pub fn reshape(&mut self, x: &str, dims: &[Dim]) -> String {
         let target = self.reshape_target(dims);
-        self.node("Reshape", &[x.to_owned(), target], vec![])
+        // A size of 0 stands for the size of the argument there, unless the node says otherwise.
+        let empty = dims.iter().any(|d| d.as_fixed() == Some(0));
+        let attrs = if empty { vec![builders::attr_int("allowzero", 1)] } else { vec![] };
+        self.node("Reshape", &[x.to_owned(), target], attrs)
     }
 
     /// `Pad` with zeros; `pads` as in ONNX, all the beginnings and then all the ends.

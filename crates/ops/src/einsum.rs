@@ -196,15 +196,15 @@ fn parse(
         terms.push(labels(text, covered, equation)?);
     }
     let all: Vec<Label> = terms.concat();
-    let output = match output {
-        Some(text) => labels(text, widest, equation)?,
-        None => {
-            let once = |l: &Label| all.iter().filter(|a| *a == l).count() == 1;
-            let mut letters: Vec<Label> =
-                all.iter().copied().filter(|l| matches!(l, Label::Letter(_)) && once(l)).collect();
-            letters.sort_unstable();
-            (0..widest).rev().map(Label::Ellipsis).chain(letters).collect()
-        }
+    let output = if let Some(text) = output {
+        labels(text, widest, equation)?
+    } else {
+        let once = |l: &Label| all.iter().filter(|a| *a == l).count() == 1;
+        let is_letter = |l: &Label| matches!(l, Label::Letter(_));
+        let mut letters: Vec<Label> =
+            all.iter().copied().filter(|l| is_letter(l) && once(l)).collect();
+        letters.sort_unstable();
+        (0..widest).rev().map(Label::Ellipsis).chain(letters).collect()
     };
     let unique = (0..output.len()).all(|i| !output[..i].contains(&output[i]));
     if !unique || output.iter().any(|l| !all.contains(l)) {

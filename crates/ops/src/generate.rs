@@ -10,7 +10,7 @@ use taste_graph::{
 };
 use taste_onnx::{ElemType, builders};
 
-use crate::{Entry, Reader, Sample, gather::int_tensor};
+use crate::{Entry, Reader, Sample, cast::Cast, gather::int_tensor};
 
 /// The largest tensor that is written out as a constant here.
 const LIMIT: usize = 1 << 24;
@@ -104,12 +104,12 @@ impl Op for Range {
     }
 
     fn write(&self, e: &mut Emitter<'_>, _args: &[String]) -> Result<Vec<String>, OpError> {
-        let mut scalar = |dim: Dim| match dim.as_fixed() {
-            Some(value) => e.tensor(&int_tensor(&[], &[value])),
-            None => {
-                let one = e.dims(&[dim]);
-                e.reshape(&one, &[])
+        let mut scalar = |dim: Dim| {
+            if let Some(value) = dim.as_fixed() {
+                return e.tensor(&int_tensor(&[], &[value]));
             }
+            let one = e.dims(&[dim]);
+            e.reshape(&one, &[])
         };
         let (start, limit) = (scalar(self.start), scalar(self.limit));
         let delta = scalar(Dim { per_batch: 0, fixed: self.delta });
@@ -118,6 +118,8 @@ impl Op for Range {
 }
 
 fn read_range(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    // The precision of the sums.
+    r.ignore("stash_type");
     if r.fact(r.arg(0)?).dtype == DType::Float {
         let mut ends = [0.0; 3];
         for (i, end) in ends.iter_mut().enumerate() {
@@ -126,7 +128,7 @@ fn read_range(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         }
         let [start, limit, delta] = ends;
         let len = ((limit - start) / delta).ceil().max(0.0);
-        if !(len <= LIMIT as f64) {
+        if len.is_nan() || len > LIMIT as f64 {
             return Err(OpError::unsupported("a range of length", len));
         }
         #[expect(
@@ -255,7 +257,10 @@ impl Op for OneHot {
 
 /// off + hot · (on − off).
 fn read_one_hot(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let [indices, _, values] = r.take()?;
+    let [mut indices, _, values] = r.take()?;
+    if r.fact(indices).dtype == DType::Float {
+        indices = r.b.push(Cast { to: DType::Int }, &[indices])?;
+    }
     let depth = match r.b.graph().as_constant(r.arg(1)?).and_then(Tensor::as_scalar) {
         Some(depth) if depth.fract() == 0.0 && (0.0..LIMIT as f64).contains(&depth) => {
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below the limit")]

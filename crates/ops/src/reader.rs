@@ -172,7 +172,7 @@ impl<'a, 'g> Reader<'a, 'g> {
 
     /// A float attribute or its default.
     pub fn float_or(&mut self, name: &'a str, default: f64) -> f64 {
-        self.attribute(name).and_then(|a| a.f).map_or(default, f64::from)
+        self.attribute(name).and_then(|a| a.f).map_or(default, decimal)
     }
 
     /// A list of integers, if it is there.
@@ -187,7 +187,7 @@ impl<'a, 'g> Reader<'a, 'g> {
 
     /// A list of floats, if it is there.
     pub fn floats(&mut self, name: &'a str) -> Option<Vec<f64>> {
-        self.attribute(name).map(|a| a.floats.iter().map(|&f| f64::from(f)).collect())
+        self.attribute(name).map(|a| a.floats.iter().map(|&f| decimal(f)).collect())
     }
 
     /// A string attribute or its default.
@@ -218,4 +218,10 @@ pub(crate) fn to_sizes(values: &[i64]) -> Result<Vec<usize>, OpError> {
         .iter()
         .map(|&v| usize::try_from(v).map_err(|_| OpError::shape("a size of at least", 0, v)))
         .collect()
+}
+
+/// The double that was meant: 1e-5, rather than the nearest single-precision number to it. Attributes
+/// are written by hand, unlike weights.
+fn decimal(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }

@@ -60,15 +60,17 @@ fn span(size: Dim, start: Dim, end: Dim, step: i64) -> Result<Option<Span>, OpEr
     };
     let (size, start, end) = (size.fixed, fixed(start)?, fixed(end)?);
     let wrap = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
-    let (first, len) = if step > 0 {
-        let (start, end) = (wrap(start).clamp(0, size), wrap(end).clamp(0, size));
-        (start, (end - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else if step < 0 {
-        let start = if size == 0 { -1 } else { wrap(start).clamp(0, size - 1) };
-        let end = wrap(end).clamp(-1, size - 1);
-        (start, (start - end).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-    } else {
-        return Err(OpError::invalid("a slice with step 0"));
+    let (first, len) = match step {
+        0 => return Err(OpError::invalid("a slice with step 0")),
+        1.. => {
+            let (start, end) = (wrap(start).clamp(0, size), wrap(end).clamp(0, size));
+            (start, (end - start).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
+        _ => {
+            let start = if size == 0 { -1 } else { wrap(start).clamp(0, size - 1) };
+            let end = wrap(end).clamp(-1, size - 1);
+            (start, (start - end).max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+        }
     };
     if first == 0 && step == 1 && len == size.unsigned_abs() {
         return Ok(None);
@@ -93,13 +95,12 @@ fn read_split(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
             .filter(|n| *n == results)
             .ok_or_else(|| OpError::shape("as many outputs as named", results, n))
     })?;
-    let lens = match r.axes("split", 1)? {
-        Some(lens) => crate::reader::to_sizes(&lens)?,
-        None => {
-            // Equal parts, of which the last may be smaller.
-            let len = size.div_ceil(count.max(1));
-            (0..count).map(|i| size.saturating_sub(i * len).min(len)).collect()
-        }
+    let lens = if let Some(lens) = r.axes("split", 1)? {
+        crate::reader::to_sizes(&lens)?
+    } else {
+        // Equal parts, of which the last may be smaller.
+        let len = size.div_ceil(count.max(1));
+        (0..count).map(|i| size.saturating_sub(i * len).min(len)).collect()
     };
     let whole = lens.iter().try_fold(0usize, |n, &l| n.checked_add(l));
     if lens.len() != results || whole != Some(size) {

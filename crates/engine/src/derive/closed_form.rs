@@ -81,6 +81,7 @@ pub(super) fn build(
     p: &mut Problem,
     wants: Wants,
     top: Option<usize>,
+    score: Option<Id>,
     outputs: &mut Vec<(String, Id)>,
 ) -> Result<(), Error> {
     let z = logits(p)?;
@@ -102,7 +103,7 @@ pub(super) fn build(
     let jacobian = pull(&mut b, p.x, z, units, d)?;
     if p.target == Target::EveryProb {
         let probabilities = p.head.probabilities(&mut b)?;
-        return every_class(p, wants, probabilities, jacobian, outputs);
+        return every_class(p, wants, probabilities, jacobian, score, outputs);
     }
     // ∂h/∂z and the rows of ∇²h.
     let one = b.scalar(1.0);
@@ -164,15 +165,23 @@ fn every_class(
     wants: Wants,
     probabilities: Id,
     jacobian: Id,
+    score: Option<Id>,
     outputs: &mut Vec<(String, Id)>,
 ) -> Result<(), Error> {
     let (rows, width, sample) = (p.rows(), Dim::from(p.head.width), p.sample_shape());
+    let dimension = Dim::from(p.dimension);
     let mut b = Build::new(&mut p.graph);
     let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
     let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;
     let mean = functions::matmul(&mut b, row, jacobian)?;
     let off = b.sub(jacobian, mean)?;
     let maps: Vec<Dim> = [rows, width].into_iter().chain(sample).collect();
+    if let Some(score) = score {
+        let score = b.reshape(score, &[rows, dimension, Dim::from(1)])?;
+        let along = functions::matmul(&mut b, off, score)?;
+        let along = b.reshape(along, &[rows, width])?;
+        outputs.push(("drift".to_owned(), b.mul(along, probabilities)?));
+    }
     if wants.gradient {
         let gradient = b.mul(off, column)?;
         outputs.push(("gradient".to_owned(), b.reshape(gradient, &maps)?));

@@ -23,9 +23,8 @@ pub(super) fn replace_batch(shape: &[Dim], batch: Dim) -> Option<Vec<Dim>> {
 impl Reshape {
     fn target(&self, arg: &[usize]) -> Result<Vec<usize>, OpError> {
         let shape: Vec<usize> = self.shape.iter().map(|d| d.at(0)).collect();
-        let count = |sizes: &[usize]| sizes.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-        let want = count(arg);
-        if want.is_some() && count(&shape) == want {
+        let count = |s: &[usize]| s.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        if count(&shape).is_some_and(|n| count(arg) == Some(n)) {
             Ok(shape)
         } else {
             Err(OpError::shape("a shape with as many elements", arg, shape))
@@ -64,8 +63,7 @@ impl Op for Reshape {
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        let shape = e.reshape_target(&self.shape);
-        Ok(vec![e.node("Reshape", &[args[0].clone(), shape], vec![])])
+        Ok(vec![e.reshape(&args[0], &self.shape)])
     }
 }
 

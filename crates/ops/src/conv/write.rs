@@ -87,7 +87,8 @@ impl Conv {
     }
 
     /// With stride 1 the adjoint is a convolution with flipped weights, for which engines have faster
-    /// kernels than for `ConvTranspose`.
+    /// kernels than for `ConvTranspose`. With larger strides a convolution would have to compute on
+    /// inserted zeros, or move elements between channels and space, which costs more than it gains.
     pub(super) fn write_data(
         &self,
         e: &mut Emitter<'_>,

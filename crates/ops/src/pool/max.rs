@@ -9,6 +9,7 @@ use taste_onnx::builders;
 use super::{CONSTANT_LIMIT, Field, average::AveragePool};
 use crate::{
     Reader, Sample,
+    cast::Cast,
     conv::{Conv, Place, window::Window},
 };
 
@@ -263,7 +264,14 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let field = Field::read(r, x)?;
     // It orders the indices, which are not read.
     r.ignore("storage_order");
-    Ok(vec![MaxPool { field }.push(&mut r.b, x)?])
+    let pool = MaxPool { field };
+    if r.fact(x).dtype != DType::Int {
+        return Ok(vec![pool.push(&mut r.b, x)?]);
+    }
+    // Integers here have 8 bits, so that floats hold them.
+    let x = r.b.push(Cast { to: DType::Float }, &[x])?;
+    let y = pool.push(&mut r.b, x)?;
+    Ok(vec![r.b.push(Cast { to: DType::Int }, &[y])?])
 }
 
 pub(super) fn samples() -> Vec<Sample> {
