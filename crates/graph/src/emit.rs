@@ -187,7 +187,12 @@ impl Graph {
             batch_source,
             current: 0,
             fresh: 0,
-            taken: inputs.iter().map(|i| &i.0).chain(outputs.iter().map(|o| &o.0)).cloned().collect(),
+            taken: inputs
+                .iter()
+                .map(|i| &i.0)
+                .chain(outputs.iter().map(|o| &o.0))
+                .cloned()
+                .collect(),
         };
         let mut names: HashMap<Id, String> = HashMap::new();
         for &n in &order {

@@ -116,7 +116,10 @@ impl Concrete {
         if count > MOST_ELEMENTS || self.rank() > MOST_AXES {
             let axes: Vec<String> = self.shape.iter().take(8).map(usize::to_string).collect();
             let rest = if self.rank() > 8 { "×…" } else { "" };
-            return Err(OpError::invalid(format!("a tensor of {}{rest} is absurd", axes.join("×"))));
+            return Err(OpError::invalid(format!(
+                "a tensor of {}{rest} is absurd",
+                axes.join("×")
+            )));
         }
         Ok(())
     }

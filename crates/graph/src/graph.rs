@@ -123,9 +123,25 @@ impl Graph {
         id
     }
 
+    /// How many elements [`Graph::stored`] was given.
+    pub fn stored_len(&self) -> usize {
+        self.stored
+    }
+
     /// How many elements the constants that no file holds may have together.
     fn allowance(&self) -> usize {
         self.stored.saturating_mul(MADE_FACTOR).saturating_add(MADE)
+    }
+
+    /// Fails if the constants that no file holds have too many elements together.
+    pub fn check_made(&self) -> Result<(), OpError> {
+        if self.made > self.allowance() {
+            return Err(OpError::invalid(format!(
+                "constants computed from shapes take more than {} elements",
+                self.allowance()
+            )));
+        }
+        Ok(())
     }
 
     /// A value that never changes.
@@ -191,12 +207,7 @@ impl Graph {
         if let Some(&node) = self.consed.get(&key) {
             return Ok(self.nodes[node].outs.clone());
         }
-        if self.made > self.allowance() {
-            return Err(OpError::invalid(format!(
-                "constants computed from shapes take more than {} elements",
-                self.allowance()
-            )));
-        }
+        self.check_made()?;
         let args_facts: Vec<Fact> = args.iter().map(|&a| self.fact(a).clone()).collect();
         let facts = infer(&*op, &args_facts)?;
         if let Some(folded) = self.fold(&op, args, &facts) {

@@ -1,4 +1,4 @@
-use ndarray::Axis;
+use ndarray::{ArrayD, Axis};
 
 use crate::{Build, Calculus, Concrete, Emitter, Id, Lift, Linear, Op, OpError, Tensor, op::take};
 use taste_onnx::builders;
@@ -29,8 +29,16 @@ impl Op for ReduceSum {
     fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
         let [x] = take(args)?;
         Ok(vec![match x {
-            Tensor::Float(a) => Tensor::from(sum(a, &self.axes)),
-            Tensor::Int(a) => Tensor::from(sum(a, &self.axes)),
+            Tensor::Float(a) => {
+                let sum = |a: ArrayD<f64>, axis| a.sum_axis(axis).insert_axis(axis);
+                self.axes.iter().fold(a.to_owned(), |a, &axis| sum(a, Axis(axis))).into()
+            }
+            Tensor::Int(a) => {
+                let sum = |a: ArrayD<i64>, axis| {
+                    a.fold_axis(axis, 0i64, |s, v| s.wrapping_add(*v)).insert_axis(axis)
+                };
+                self.axes.iter().fold(a.to_owned(), |a, &axis| sum(a, Axis(axis))).into()
+            }
             Tensor::Bool(_) => {
                 return Err(OpError::DType { want: crate::DType::Float, got: x.dtype() });
             }
@@ -51,13 +59,6 @@ impl Op for ReduceSum {
         let keep = builders::attr_int("keepdims", 1);
         Ok(vec![e.node("ReduceSum", &[args[0].clone(), axes], vec![keep])])
     }
-}
-
-fn sum<T: Clone + num_traits::Zero + std::ops::Add<Output = T>>(
-    a: &crate::Array<T>,
-    axes: &[usize],
-) -> ndarray::ArrayD<T> {
-    axes.iter().fold(a.to_owned(), |a, &axis| a.sum_axis(Axis(axis)).insert_axis(Axis(axis)))
 }
 
 impl Linear for ReduceSum {
