@@ -90,7 +90,7 @@ const OPSETS: RangeInclusive<i64> = 7..=28;
 const CALL_DEPTH: usize = 16;
 /// A graph may have this many nodes once functions are written out.
 const NODE_LIMIT: usize = 1_000_000;
-/// No value of a network has more elements for one sample.
+/// No value of a network has more elements for one sample, and no network more weights.
 const ELEMENT_LIMIT: usize = 1 << 31;
 /// No value of a network has more axes.
 pub(crate) const AXIS_LIMIT: usize = 64;
@@ -177,7 +177,9 @@ pub fn import(
         inputs.push((info.name.clone(), id));
     }
     let given = |name: &str| scope.values.contains_key(name) || scope.tensors.contains_key(name);
-    if let Some(name) = proto.node.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && given(o)) {
+    if let Some(name) =
+        proto.node.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && given(o))
+    {
         return Err(twice(name));
     }
     let wanted: Vec<String> = if outputs.is_empty() {
@@ -203,7 +205,10 @@ pub fn import(
         match importer.value(&name, &mut scope)? {
             Some(id) => ends.push((name, id)),
             None if importer.problems.is_empty() => {
-                return Err(ImportError::Model(format!("nothing computes output {:?}", shown(&name))));
+                return Err(ImportError::Model(format!(
+                    "nothing computes output {:?}",
+                    shown(&name)
+                )));
             }
             None => {}
         }
@@ -268,6 +273,12 @@ impl<'a> Importer<'a> {
             nodes.iter().flat_map(|n| &n.input).chain(wanted).map(String::as_str).collect();
         for &n in &needed(nodes, wanted)? {
             let node = &nodes[n];
+            if self.graph.stored_len() > ELEMENT_LIMIT {
+                return Err(ImportError::Model(format!(
+                    "the model's tensors have more than {ELEMENT_LIMIT} elements together"
+                )));
+            }
+            self.graph.check_made()?;
             let mut args = Vec::with_capacity(node.input.len());
             let mut broken = false;
             for name in &node.input {

@@ -124,7 +124,8 @@ impl Op for Conv {
         let (Ok(shapes), Some(_)) = (self.shapes(&lhs.shape, &rhs.shape), results.first()) else {
             return usize::MAX;
         };
-        let positions = Self::result(&shapes).iter().fold(1usize, |n, &d| n.saturating_mul(d.max(1)));
+        let positions =
+            Self::result(&shapes).iter().fold(1usize, |n, &d| n.saturating_mul(d.max(1)));
         positions
             .saturating_mul(taps)
             .saturating_mul((shapes.inputs / self.groups).max(1))
