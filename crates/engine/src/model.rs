@@ -251,7 +251,7 @@ fn check_sample_shape(
 
 /// Names of inputs and outputs that derivatives add.
 const RESERVED: &[&str] = &[
-    "value", "gradient", "laplacian", "stderr", "diagonal", "directions", "signs", "slopes", "each", "sum",
+    "value", "drift", "gradient", "laplacian", "stderr", "diagonal", "directions", "signs", "slopes", "each", "sum",
     "products",
 ];
 

@@ -1,6 +1,7 @@
 //! Running a compiled derivative.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn, concatenate};
+use taste_graph::DType;
 
 use crate::{
     Backend, Batch, Derived, Error, Session, Value,
@@ -68,6 +69,14 @@ impl Compiled {
 
     /// The number of samples, if every input has the right shape and finite entries.
     fn check(&self, inputs: &[(&str, &Value)]) -> Result<usize, Error> {
+        let known = |name: &str| self.derived.inputs.iter().any(|i| i.name == name);
+        if let Some((name, _)) = inputs.iter().find(|(n, _)| !known(n)) {
+            let names: Vec<&str> = self.derived.inputs.iter().map(|i| i.name.as_str()).collect();
+            return Err(Error::Input {
+                name: (*name).to_owned(),
+                message: format!("the model has no such input, only {}", names.join(", ")),
+            });
+        }
         let mut rows = None;
         for info in &self.derived.inputs {
             let fail = |message: String| Error::Input { name: info.name.clone(), message };
@@ -82,8 +91,14 @@ impl Compiled {
             if *rows.get_or_insert(got[0]) != got[0] {
                 return Err(fail(format!("has {} samples, another input {}", got[0], rows.unwrap_or(0))));
             }
-            if info.fact.dtype == taste_graph::DType::Int && !matches!(value, Value::I64(_)) {
-                return Err(fail("wants integers, got floats".to_owned()));
+            match (info.fact.dtype, value) {
+                (DType::Float, Value::I64(_)) => {
+                    return Err(fail("wants floats, got integers".to_owned()));
+                }
+                (DType::Int, Value::F32(_) | Value::F64(_)) => {
+                    return Err(fail("wants integers, got floats".to_owned()));
+                }
+                _ => {}
             }
             if !value.is_finite() {
                 let place = first_not_finite(value);

@@ -11,6 +11,7 @@ use crate::{
     error::request,
     target::Head,
 };
+use frontier::mixed;
 pub(crate) use frontier::{Cut, cut};
 
 /// What to compute.
@@ -122,6 +123,12 @@ impl Problem {
                 output.0,
                 graph.fact(head.output).shape[0],
                 graph.fact(x).shape[0]
+            )));
+        }
+        if let Some(place) = mixed(&graph, head.output, x)? {
+            return Err(request(format!(
+                "{place} mixes the samples of a batch, so output {:?} is not computed sample by sample",
+                output.0
             )));
         }
         let target = target.unwrap_or_else(|| head.default_target());
