@@ -18,7 +18,7 @@ pub fn check(bytes: &[u8]) {
         drop(e.to_string());
     }
     let Ok(model) = Model::from_bytes("fuzz", bytes) else { return };
-    let wants = Wants { gradient: true, laplacian: true, diagonal: false, stderr: false };
+    let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
     for method in [Method::Auto, Method::Exact] {
         let request = Request { method, wants, memory: 1 << 20, ..Request::default() };
         match model.derive(&request) {

@@ -14,13 +14,56 @@ use crate::words;
 
 /// Integers that break arithmetic.
 const INTS: &[i64] = &[
-    0, 1, -1, 2, -2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 1000, 1009, 4096, 1 << 16, 1 << 20, 1 << 24,
-    (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 33, -(1 << 31), 1 << 40, 1 << 53, 1 << 62, -(1 << 62),
-    i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1,
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    16,
+    64,
+    100,
+    1000,
+    1009,
+    4096,
+    1 << 16,
+    1 << 20,
+    1 << 24,
+    (1 << 31) - 1,
+    1 << 31,
+    1 << 32,
+    1 << 33,
+    -(1 << 31),
+    1 << 40,
+    1 << 53,
+    1 << 62,
+    -(1 << 62),
+    i64::MAX,
+    i64::MAX - 1,
+    i64::MIN,
+    i64::MIN + 1,
 ];
 const FLOATS: &[f32] = &[
-    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-30, 1e30, -1e30, f32::MAX, f32::INFINITY, f32::NEG_INFINITY,
-    f32::NAN, 1e-7, 3.7,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    1e-30,
+    1e30,
+    -1e30,
+    f32::MAX,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+    1e-7,
+    3.7,
 ];
 
 /// A small generator: the same changes for the same seed.
@@ -198,7 +241,8 @@ fn insert_node(graph: &mut GraphProto, names: &[String], r: &mut Random) {
     if r.below(3) == 0 {
         let name = format!("i{fresh}");
         let values: Vec<i64> = (0..r.below(5)).map(|_| r.int(1)).collect();
-        let dims: &[usize] = if values.len() == 1 && r.below(2) == 0 { &[] } else { &[values.len()] };
+        let dims: &[usize] =
+            if values.len() == 1 && r.below(2) == 0 { &[] } else { &[values.len()] };
         graph.initializer.push(taste_onnx::builders::tensor_i64(&name, dims, &values));
         input.push(name);
     }
@@ -355,9 +399,7 @@ fn tensor_change(tensor: &mut TensorProto, r: &mut Random) {
             let at = r.below(raw.len() / size) * size;
             let value: Vec<u8> = match elem {
                 ElemType::F32 => FLOATS[r.below(FLOATS.len())].to_le_bytes().to_vec(),
-                ElemType::F64 => {
-                    f64::from(FLOATS[r.below(FLOATS.len())]).to_le_bytes().to_vec()
-                }
+                ElemType::F64 => f64::from(FLOATS[r.below(FLOATS.len())]).to_le_bytes().to_vec(),
                 _ => r.int(1).to_le_bytes().to_vec(),
             };
             if let Some(place) = raw.get_mut(at..at + size) {
