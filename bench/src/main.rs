@@ -66,7 +66,14 @@ fn cases() -> Vec<Case> {
     let residual = Wants { drift: true, ..laplacian };
     let diagonal = Wants { diagonal: true, ..Wants::default() };
     let probabilities = Some(Target::EveryProb);
-    let case = |name, model, batch, target, method, wants| Case { name, model, batch, target, method, wants };
+    let case = |name, model, batch, target, method, wants| Case {
+        name,
+        model,
+        batch,
+        target,
+        method,
+        wants,
+    };
     vec![
         case("resnet20-gradient", "resnet20", 64, None, Method::Auto, gradient),
         case("mnist-gradient", "mnist", 64, None, Method::Auto, gradient),
@@ -113,7 +120,12 @@ fn other_side(options: &Options, name: &str) -> Outcome<serde_json::Value> {
     let mut command = Command::new(&options.python);
     command.arg(&options.script).arg("--models").arg(&options.models).args(["--case", name]);
     command.arg("--out").arg(&out).arg("--export").arg(&options.work);
-    command.args(["--repeat", &options.repeat.to_string(), "--threads", &options.threads.to_string()]);
+    command.args([
+        "--repeat",
+        &options.repeat.to_string(),
+        "--threads",
+        &options.threads.to_string(),
+    ]);
     if let Some(cifar) = &options.cifar {
         command.arg("--cifar").arg(cifar);
     }
@@ -141,7 +153,13 @@ fn open(options: &Options, model: &str) -> Outcome<Model> {
 }
 
 fn request(case: &Case, seed: u64) -> Request {
-    Request { target: case.target, method: case.method, wants: case.wants, seed, ..Request::default() }
+    Request {
+        target: case.target,
+        method: case.method,
+        wants: case.wants,
+        seed,
+        ..Request::default()
+    }
 }
 
 /// The median of several runs after one to warm up.
@@ -174,8 +192,12 @@ fn compare_variance(
     count: usize,
     theirs: &serde_json::Value,
 ) -> Outcome<()> {
-    let other: Vec<f64> =
-        theirs["variance"].as_array().ok_or("no variance")?.iter().filter_map(serde_json::Value::as_f64).collect();
+    let other: Vec<f64> = theirs["variance"]
+        .as_array()
+        .ok_or("no variance")?
+        .iter()
+        .filter_map(serde_json::Value::as_f64)
+        .collect();
     let x = read(&options.work.join(format!("{}_x.npy", case.model)), other.len())?;
     let model = open(options, case.model)?;
     let draws: Vec<Vec<f64>> = (0..30)

@@ -34,11 +34,10 @@ impl FromStr for Method {
     fn from_str(s: &str) -> Result<Self, String> {
         let (name, count) = match s.split_once(':') {
             Some((name, count)) => {
-                let count: usize = count
-                    .parse()
-                    .ok()
-                    .filter(|c| (1..=1_000_000).contains(c))
-                    .ok_or_else(|| format!("method {s:?}: {count:?} is not a number of at least 1"))?;
+                let count: usize =
+                    count.parse().ok().filter(|c| (1..=1_000_000).contains(c)).ok_or_else(
+                        || format!("method {s:?}: {count:?} is not a number of at least 1"),
+                    )?;
                 (name, Some(count))
             }
             None => (s, None),
@@ -53,8 +52,10 @@ impl FromStr for Method {
             ("hutchpp", m) => {
                 let m = m.unwrap_or(30);
                 if m % 3 != 0 {
-                    return Err(format!("method {s:?}: Hutch++ splits its products in three equal parts, so \
-                                        their number must be a multiple of 3"));
+                    return Err(format!(
+                        "method {s:?}: Hutch++ splits its products in three equal parts, so \
+                                        their number must be a multiple of 3"
+                    ));
                 }
                 Self::HutchPlusPlus(m)
             }
@@ -88,7 +89,15 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for name in ["auto", "exact", "closed-form", "closed-form:3", "probe:2", "hutchinson:5", "hutchpp:9"] {
+        for name in [
+            "auto",
+            "exact",
+            "closed-form",
+            "closed-form:3",
+            "probe:2",
+            "hutchinson:5",
+            "hutchpp:9",
+        ] {
             assert_eq!(name.parse::<Method>().map(|m| m.to_string()).as_deref(), Ok(name));
         }
         for name in ["", "hutchinson:0", "hutchpp:10", "probe:x", "exact:2", "closed-form:-1"] {

@@ -124,8 +124,16 @@ impl Model {
                     rest.iter().map(|d| d.map(Dim::from)).collect()
                 }),
             };
+            if let Some(axis) = declared.as_ref().and_then(|d| d.iter().position(|d| *d == Some(0)))
+            {
+                return Err(Error::Input {
+                    name: info.name.clone(),
+                    message: format!("is empty: axis {axis} has size 0"),
+                });
+            }
             let Some(sample) = sample else { continue };
-            let with = |first: Dim| -> Vec<Dim> { std::iter::once(first).chain(sample.clone()).collect() };
+            let with =
+                |first: Dim| -> Vec<Dim> { std::iter::once(first).chain(sample.clone()).collect() };
             open.insert(info.name.clone(), with(Dim::BATCH));
             if let Some(Some(Some(rows))) = declared.as_ref().map(|d| d.first().copied()) {
                 fixed.insert(info.name.clone(), with(Dim::from(rows)));
@@ -243,6 +251,22 @@ fn check_sample_shape(
     })
 }
 
+/// Names of inputs and outputs that derivatives add.
+const RESERVED: &[&str] = &[
+    "value",
+    "drift",
+    "gradient",
+    "laplacian",
+    "stderr",
+    "diagonal",
+    "directions",
+    "signs",
+    "slopes",
+    "each",
+    "sum",
+    "products",
+];
+
 fn pick_input(imported: &Imported, wrt: Option<&str>) -> Result<Id, Error> {
     let float = |id: Id| imported.graph.fact(id).dtype == DType::Float;
     let names = || imported.inputs.iter().map(|i| i.0.as_str()).collect::<Vec<_>>().join(", ");
@@ -261,8 +285,13 @@ fn pick_input(imported: &Imported, wrt: Option<&str>) -> Result<Id, Error> {
     if !float(*id) {
         return Err(request(format!("input {name:?} holds no floats to differentiate by")));
     }
-    if imported.graph.fact(*id).rank() == 0 {
+    if let Some((name, _)) = imported.inputs.iter().find(|i| imported.graph.fact(i.1).rank() == 0) {
         return Err(request(format!("input {name:?} is a scalar: there is no axis of samples")));
+    }
+    if let Some((name, _)) = imported.inputs.iter().find(|i| RESERVED.contains(&i.0.as_str())) {
+        return Err(request(format!(
+            "input {name:?} has the name of a derivative's own input or output: rename it"
+        )));
     }
     Ok(*id)
 }

@@ -11,7 +11,8 @@ fn mix(mut z: u64) -> u64 {
 /// `count` signs, +1 or −1.
 pub(crate) fn signs(seed: u64, sample: u64, probe: u64, count: usize) -> impl Iterator<Item = f64> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let stream = mix(mix(mix(seed.wrapping_add(GOLDEN)) ^ sample.wrapping_mul(GOLDEN)) ^ probe.wrapping_add(GOLDEN));
+    let stream = mix(mix(mix(seed.wrapping_add(GOLDEN)) ^ sample.wrapping_mul(GOLDEN))
+        ^ probe.wrapping_add(GOLDEN));
     (0..count).map(move |i| {
         let word = mix(stream.wrapping_add(GOLDEN.wrapping_mul(1 + i as u64 / 64)));
         if word >> (i % 64) & 1 == 1 { 1.0 } else { -1.0 }

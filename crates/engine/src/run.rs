@@ -1,6 +1,7 @@
 //! Running a compiled derivative.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn, concatenate};
+use taste_graph::DType;
 
 use crate::{
     Backend, Batch, Derived, Error, Session, Value,
@@ -49,7 +50,9 @@ impl Compiled {
     /// sample in the whole data set: random signs depend on it.
     pub fn run(&mut self, inputs: &[(&str, &Value)], first: usize) -> Result<Outputs, Error> {
         let rows = self.check(inputs)?;
-        let Batch::Fixed(size) = self.derived.batch else { return self.run_rows(inputs, rows, first) };
+        let Batch::Fixed(size) = self.derived.batch else {
+            return self.run_rows(inputs, rows, first);
+        };
         if rows == size {
             return self.run_rows(inputs, rows, first);
         }
@@ -68,6 +71,14 @@ impl Compiled {
 
     /// The number of samples, if every input has the right shape and finite entries.
     fn check(&self, inputs: &[(&str, &Value)]) -> Result<usize, Error> {
+        let known = |name: &str| self.derived.inputs.iter().any(|i| i.name == name);
+        if let Some((name, _)) = inputs.iter().find(|(n, _)| !known(n)) {
+            let names: Vec<&str> = self.derived.inputs.iter().map(|i| i.name.as_str()).collect();
+            return Err(Error::Input {
+                name: (*name).to_owned(),
+                message: format!("the model has no such input, only {}", names.join(", ")),
+            });
+        }
         let mut rows = None;
         for info in &self.derived.inputs {
             let fail = |message: String| Error::Input { name: info.name.clone(), message };
@@ -77,13 +88,25 @@ impl Compiled {
             let want: Vec<usize> = info.fact.shape.iter().skip(1).map(|d| d.at(0)).collect();
             let got = value.shape();
             if got.len() != want.len() + 1 || got[1..] != want {
-                return Err(fail(format!("wants samples of shape {want:?}, got an array of shape {got:?}")));
+                return Err(fail(format!(
+                    "wants samples of shape {want:?}, got an array of shape {got:?}"
+                )));
             }
             if *rows.get_or_insert(got[0]) != got[0] {
-                return Err(fail(format!("has {} samples, another input {}", got[0], rows.unwrap_or(0))));
+                return Err(fail(format!(
+                    "has {} samples, another input {}",
+                    got[0],
+                    rows.unwrap_or(0)
+                )));
             }
-            if info.fact.dtype == taste_graph::DType::Int && !matches!(value, Value::I64(_)) {
-                return Err(fail("wants integers, got floats".to_owned()));
+            match (info.fact.dtype, value) {
+                (DType::Float, Value::I64(_)) => {
+                    return Err(fail("wants floats, got integers".to_owned()));
+                }
+                (DType::Int, Value::F32(_) | Value::F64(_)) => {
+                    return Err(fail("wants integers, got floats".to_owned()));
+                }
+                _ => {}
             }
             if !value.is_finite() {
                 let place = first_not_finite(value);
@@ -150,7 +173,10 @@ impl Compiled {
         for start in (0..dimension).step_by(lanes) {
             let mut directions = ArrayD::<f32>::zeros(IxDyn(&[lanes, copies, dimension]));
             for lane in 0..lanes.min(dimension - start) {
-                directions.index_axis_mut(Axis(0), lane).index_axis_mut(Axis(1), start + lane).fill(1.0);
+                directions
+                    .index_axis_mut(Axis(0), lane)
+                    .index_axis_mut(Axis(1), start + lane)
+                    .fill(1.0);
             }
             let directions = Value::F32(directions).reshaped(&shape);
             let mut feeds = inputs.to_vec();
@@ -169,7 +195,10 @@ impl Compiled {
         let double = matches!(value, Some(Value::F64(_)));
         let mut outputs = Outputs::of(value.unwrap_or(Value::F64(ArrayD::zeros(IxDyn(&[0])))));
         let wants = self.derived.wants;
-        let sample = &inputs.iter().find(|(n, _)| *n == self.derived.wrt).map(|(_, v)| v.shape()[1..].to_vec());
+        let sample = &inputs
+            .iter()
+            .find(|(n, _)| *n == self.derived.wrt)
+            .map(|(_, v)| v.shape()[1..].to_vec());
         let sample = sample.clone().unwrap_or_default();
         let per_sample = |parts: &[ArrayD<f64>]| -> Result<Value, Error> {
             // (D, N, …) → (N, …, x…)
@@ -188,9 +217,8 @@ impl Compiled {
             outputs.diagonal = Some(per_sample(&each)?);
         }
         if wants.laplacian {
-            let total = sum.or_else(|| {
-                each.iter().map(|e| e.sum_axis(Axis(0))).reduce(|a, b| a + b)
-            });
+            let total =
+                sum.or_else(|| each.iter().map(|e| e.sum_axis(Axis(0))).reduce(|a, b| a + b));
             outputs.laplacian = total.map(|t| precision(t, double));
         }
         Ok(outputs)
@@ -206,24 +234,29 @@ impl Compiled {
         first: usize,
     ) -> Result<Outputs, Error> {
         let dimension = self.derived.dimension;
-        let sample = inputs.iter().find(|(n, _)| *n == self.derived.wrt).map(|(_, v)| v.shape()[1..].to_vec());
-        let shape: Vec<usize> = [lanes, rows].into_iter().chain(sample.unwrap_or_default()).collect();
+        let sample = inputs
+            .iter()
+            .find(|(n, _)| *n == self.derived.wrt)
+            .map(|(_, v)| v.shape()[1..].to_vec());
+        let shape: Vec<usize> =
+            [lanes, rows].into_iter().chain(sample.unwrap_or_default()).collect();
         let seed = self.derived.seed;
         let draw = |offset: usize| -> ArrayD<f64> {
             let input = SignInput { name: "directions", lanes, shape: vec![dimension] };
             draw_from(&input, seed, first, rows, offset).to_f64()
         };
         let mut outputs = None;
-        let mut products = |session: &mut Compiled, directions: &ArrayD<f64>| -> Result<ArrayD<f64>, Error> {
-            let fed = Value::F64(directions.clone()).reshaped(&shape);
-            let mut feeds = inputs.to_vec();
-            feeds.push(("directions", &fed));
-            let results = session.session.run(&feeds)?;
-            let product = session.output(&results, "products").map(Value::to_f64);
-            let product = product.ok_or_else(|| Error::Request("no products".to_owned()))?;
-            outputs.get_or_insert_with(|| session.named(results));
-            Ok(Value::F64(product).reshaped(&[lanes, rows, dimension]).to_f64())
-        };
+        let mut products =
+            |session: &mut Compiled, directions: &ArrayD<f64>| -> Result<ArrayD<f64>, Error> {
+                let fed = Value::F64(directions.clone()).reshaped(&shape);
+                let mut feeds = inputs.to_vec();
+                feeds.push(("directions", &fed));
+                let results = session.session.run(&feeds)?;
+                let product = session.output(&results, "products").map(Value::to_f64);
+                let product = product.ok_or_else(|| Error::Request("no products".to_owned()))?;
+                outputs.get_or_insert_with(|| session.named(results));
+                Ok(Value::F64(product).reshaped(&[lanes, rows, dimension]).to_f64())
+            };
         let sketch = products(self, &draw(0))?;
         let bases: Vec<Array2<f64>> = (0..rows).map(|n| orthonormal(&column(&sketch, n))).collect();
         let mut q = ArrayD::zeros(IxDyn(&[lanes, rows, dimension]));
@@ -303,7 +336,8 @@ fn draw_from(input: &SignInput, seed: u64, first: usize, rows: usize, offset: us
             values.extend(stream.map(|s| s as f32));
         }
     }
-    let shape: Vec<usize> = [input.lanes, rows].into_iter().chain(input.shape.iter().copied()).collect();
+    let shape: Vec<usize> =
+        [input.lanes, rows].into_iter().chain(input.shape.iter().copied()).collect();
     Value::F32(ArrayD::from_shape_vec(IxDyn(&shape), values).expect("lanes × rows × width"))
 }
 
@@ -346,7 +380,8 @@ impl Outputs {
             values.map(|v| Value::join(&v)).transpose()
         };
         Ok(Self {
-            value: column(&|p| Some(&p.value))?.ok_or_else(|| Error::Request("no results".to_owned()))?,
+            value: column(&|p| Some(&p.value))?
+                .ok_or_else(|| Error::Request("no results".to_owned()))?,
             gradient: column(&|p| p.gradient.as_ref())?,
             laplacian: column(&|p| p.laplacian.as_ref())?,
             stderr: column(&|p| p.stderr.as_ref())?,

@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use taste_graph::{Build, Dim, Graph, Id, OpError, algebra::{Slice, Span}};
+use taste_graph::{
+    Build, Dim, Graph, Id, OpError,
+    algebra::{Slice, Span},
+};
 use taste_ops::functions;
 
 use crate::error::{Error, request};
@@ -119,7 +122,9 @@ impl Head {
     }
 
     fn class(&self, b: &mut Build<'_>, matrix: Id, class: Option<usize>) -> Result<Id, Error> {
-        if let Some(k) = class { Ok(self.column(b, matrix, k)?) } else {
+        if let Some(k) = class {
+            Ok(self.column(b, matrix, k)?)
+        } else {
             let mask = functions::first_max(b, self.logits, 1)?;
             let picked = b.mul(matrix, mask)?;
             Ok(row_sum(b, picked)?)

@@ -179,8 +179,8 @@ impl<'g> Build<'g> {
         fact: &Fact,
     ) -> Result<Id, OpError> {
         let merge = |first: Dim| Dim {
-            per_batch: first.per_batch * count as i64,
-            fixed: first.fixed * count as i64,
+            per_batch: first.per_batch.saturating_mul(count as i64),
+            fixed: first.fixed.saturating_mul(count as i64),
         };
         let mut folded = Vec::with_capacity(args.len());
         for &arg in args {

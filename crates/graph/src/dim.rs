@@ -60,12 +60,13 @@ impl Dim {
         (0..3).all(|w| dim.value_at(WORLDS[w]) == values[w]).then_some(dim)
     }
 
-    /// N replaced by `factor · N + offset`.
+    /// N replaced by `factor · N + offset`. Sizes beyond 64 bits stay at the end of the range, where every
+    /// shape is refused.
     #[must_use]
     pub fn with_batch(self, batch: Self) -> Self {
         Self {
-            per_batch: self.per_batch * batch.per_batch,
-            fixed: self.per_batch * batch.fixed + self.fixed,
+            per_batch: self.per_batch.saturating_mul(batch.per_batch),
+            fixed: self.per_batch.saturating_mul(batch.fixed).saturating_add(self.fixed),
         }
     }
 }
@@ -106,5 +107,7 @@ mod tests {
         let dim = Dim { per_batch: 3, fixed: 2 };
         assert_eq!(dim.with_batch(Dim::fixed(1)), Dim::fixed(5));
         assert_eq!(dim.to_string(), "3·N+2");
+        let large = Dim { per_batch: i64::MAX, fixed: 2 };
+        assert_eq!(large.with_batch(Dim { per_batch: 2, fixed: 3 }).fixed, i64::MAX);
     }
 }

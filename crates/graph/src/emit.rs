@@ -1,6 +1,6 @@
 //! Writing a graph as ONNX.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use taste_onnx::{
     DimSpec, ElemType, builders,
@@ -23,12 +23,19 @@ pub struct Emitter<'g> {
     batch_source: Option<String>,
     current: usize,
     fresh: usize,
+    /// Names that the model's inputs and outputs have.
+    taken: HashSet<String>,
 }
 
 impl Emitter<'_> {
     fn fresh(&mut self, stem: &str) -> String {
-        self.fresh += 1;
-        format!("{stem}_{}", self.fresh)
+        loop {
+            self.fresh += 1;
+            let name = format!("{stem}_{}", self.fresh);
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
     }
 
     /// Adds a node with one result and returns its name.
@@ -121,7 +128,9 @@ impl Emitter<'_> {
         else {
             return fixed;
         };
-        let batch = if let Some(name) = self.consed.get("batch") { name.clone() } else {
+        let batch = if let Some(name) = self.consed.get("batch") {
+            name.clone()
+        } else {
             let ends = vec![builders::attr_int("start", 0), builders::attr_int("end", 1)];
             let name = self.node("Shape", &[source], ends);
             self.consed.insert("batch".to_owned(), name.clone());
@@ -197,6 +206,12 @@ impl Graph {
             batch_source,
             current: 0,
             fresh: 0,
+            taken: inputs
+                .iter()
+                .map(|i| &i.0)
+                .chain(outputs.iter().map(|o| &o.0))
+                .cloned()
+                .collect(),
         };
         let mut names: HashMap<Id, String> = HashMap::new();
         for &n in &order {

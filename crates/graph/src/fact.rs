@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use crate::Dim;
+use crate::{Dim, OpError};
+
+/// No tensor has more elements, at the batch sizes that shapes are inferred for and with lanes.
+const MOST_ELEMENTS: usize = 1 << 52;
+/// No tensor has more axes.
+const MOST_AXES: usize = 64;
 
 /// The type of a value's elements. Precision is left to the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,5 +97,30 @@ impl Concrete {
     /// The number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
+    }
+
+    /// The number of elements; at the end of the range if it can't be counted.
+    pub fn len(&self) -> usize {
+        self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Fails if the sizes are absurd, so that products of them are safe to take. Axes of size 0 do not
+    /// excuse the others: strides are products of those.
+    pub(crate) fn check(&self) -> Result<(), OpError> {
+        let count = self.shape.iter().filter(|d| **d > 0).fold(1usize, |n, &d| n.saturating_mul(d));
+        if count > MOST_ELEMENTS || self.rank() > MOST_AXES {
+            let axes: Vec<String> = self.shape.iter().take(8).map(usize::to_string).collect();
+            let rest = if self.rank() > 8 { "×…" } else { "" };
+            return Err(OpError::invalid(format!(
+                "a tensor of {}{rest} is absurd",
+                axes.join("×")
+            )));
+        }
+        Ok(())
     }
 }

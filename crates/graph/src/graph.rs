@@ -48,12 +48,26 @@ pub struct Graph {
     consed: HashMap<(String, Vec<Id>), usize>,
     known: HashMap<Id, [Tensor; 3]>,
     label: Option<Arc<str>>,
+    /// Elements of constants that came with a file, and of all others.
+    stored: usize,
+    made: usize,
+    /// Steps that folding took.
+    steps: usize,
 }
 
 /// Constants folded into one that is larger than its sources stay below this many elements.
 const FOLD_GROWTH: usize = 1 << 20;
 /// Values that depend on the batch are tracked up to this many elements.
 const KNOWN_LEN: usize = 4096;
+/// Elements of all constants that no file holds, beside `MADE_FACTOR` for each that one does: a small file
+/// must not fill the memory.
+const MADE: usize = 1 << 25;
+const MADE_FACTOR: usize = 16;
+/// Folding one node takes at most this many steps, and all of it `FOLD_STEPS`, beside `STEPS_FACTOR` for each
+/// element that a file holds.
+const NODE_STEPS: usize = 1 << 28;
+const FOLD_STEPS: usize = 1 << 30;
+const STEPS_FACTOR: usize = 64;
 
 impl Graph {
     /// A graph without nodes.
@@ -100,16 +114,47 @@ impl Graph {
             .collect()
     }
 
+    /// A value that never changes and that a file holds.
+    pub fn stored(&mut self, tensor: Tensor) -> Id {
+        let (made, len) = (self.made, tensor.len());
+        let id = self.constant(tensor);
+        self.made = made;
+        self.stored = self.stored.saturating_add(len);
+        id
+    }
+
+    /// How many elements [`Graph::stored`] was given.
+    pub fn stored_len(&self) -> usize {
+        self.stored
+    }
+
+    /// How many elements the constants that no file holds may have together.
+    fn allowance(&self) -> usize {
+        self.stored.saturating_mul(MADE_FACTOR).saturating_add(MADE)
+    }
+
+    /// Fails if the constants that no file holds have too many elements together.
+    pub fn check_made(&self) -> Result<(), OpError> {
+        if self.made > self.allowance() {
+            return Err(OpError::invalid(format!(
+                "constants computed from shapes take more than {} elements",
+                self.allowance()
+            )));
+        }
+        Ok(())
+    }
+
     /// A value that never changes.
     pub fn constant(&mut self, tensor: Tensor) -> Id {
-        let Concrete { dtype, shape } = tensor.concrete();
+        let (Concrete { dtype, shape }, len) = (tensor.concrete(), tensor.len());
         let fact = Fact { dtype, shape: shape.into_iter().map(Dim::from).collect() };
         let op: Arc<dyn Op> = Arc::new(Constant(tensor));
         let key = (format!("{op:?}"), Vec::new());
-        let small = fact.fixed_shape().is_some_and(|s| s.iter().product::<usize>() <= 64);
+        let small = len <= 64;
         if small && let Some(&node) = self.consed.get(&key) {
             return self.nodes[node].outs[0];
         }
+        self.made = self.made.saturating_add(len);
         let id = self.append(op, &[], vec![fact])[0];
         if small {
             self.consed.insert(key, self.nodes.len() - 1);
@@ -162,6 +207,7 @@ impl Graph {
         if let Some(&node) = self.consed.get(&key) {
             return Ok(self.nodes[node].outs.clone());
         }
+        self.check_made()?;
         let args_facts: Vec<Fact> = args.iter().map(|&a| self.fact(a).clone()).collect();
         let facts = infer(&*op, &args_facts)?;
         if let Some(folded) = self.fold(&op, args, &facts) {
@@ -207,20 +253,34 @@ impl Graph {
         let tensors: Vec<Tensor> =
             args.iter().map(|&a| self.as_constant(a).cloned()).collect::<Option<_>>()?;
         let limit = FOLD_GROWTH.max(2 * tensors.iter().map(Tensor::len).sum::<usize>());
-        let fits = facts.iter().all(|f| {
-            f.fixed_shape().is_some_and(|s| {
-                s.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n <= limit)
-            })
-        });
-        if !fits {
+        if facts.iter().any(Fact::depends_on_batch) {
             return None;
         }
+        let shapes: Vec<Concrete> = tensors.iter().map(Tensor::concrete).collect();
+        let results: Vec<Concrete> = facts.iter().map(|f| f.at(0)).collect();
+        let total = results.iter().fold(self.made, |n, c| n.saturating_add(c.len()));
+        if results.iter().any(|c| c.len() > limit) || total > self.allowance() {
+            return None;
+        }
+        self.pay(op.steps(&shapes, &results))?;
         let results = op.eval(&tensors).ok()?;
         Some(results.into_iter().map(|t| self.constant(t)).collect())
     }
 
+    /// Counts the steps of an evaluation; nothing if they are too many.
+    fn pay(&mut self, steps: usize) -> Option<()> {
+        let most = self.stored.saturating_mul(STEPS_FACTOR).saturating_add(FOLD_STEPS);
+        let total = self.steps.saturating_add(steps);
+        let node = NODE_STEPS.max(self.stored.saturating_mul(4));
+        if steps > node || total > most {
+            return None;
+        }
+        self.steps = total;
+        Some(())
+    }
+
     /// The results at every world, if the arguments are known there and small.
-    fn evaluate_worlds(&self, op: &Arc<dyn Op>, args: &[Id]) -> Option<[Vec<Tensor>; 3]> {
+    fn evaluate_worlds(&mut self, op: &Arc<dyn Op>, args: &[Id]) -> Option<[Vec<Tensor>; 3]> {
         if args.is_empty() || args.iter().all(|a| !self.known.contains_key(a)) {
             return None;
         }
@@ -236,13 +296,11 @@ impl Graph {
             let batch = Dim::fixed(WORLDS[w]);
             let op = op.with_batch(batch).unwrap_or_else(|| op.clone());
             let shapes: Vec<Concrete> = tensors.iter().map(Tensor::concrete).collect();
-            let small = |c: &Concrete| {
-                let count = c.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-                count.is_some_and(|n| n <= KNOWN_LEN)
-            };
-            if !op.infer(&shapes).ok()?.iter().all(small) {
+            let inferred = op.infer(&shapes).ok()?;
+            if inferred.iter().any(|c| c.check().is_err() || c.len() > KNOWN_LEN) {
                 return None;
             }
+            self.pay(op.steps(&shapes, &inferred))?;
             *results = op.eval(&tensors).ok()?;
         }
         Some(worlds)
@@ -316,10 +374,12 @@ impl Graph {
 pub fn infer(op: &dyn Op, args: &[Fact]) -> Result<Vec<Fact>, OpError> {
     let at = |n: usize| {
         let shapes: Vec<Concrete> = args.iter().map(|f| f.at(n)).collect();
-        match op.with_batch(Dim::fixed(n)) {
+        let results = match op.with_batch(Dim::fixed(n)) {
             Some(op) => op.infer(&shapes),
             None => op.infer(&shapes),
-        }
+        }?;
+        results.iter().try_for_each(Concrete::check)?;
+        Ok::<_, OpError>(results)
     };
     let [n0, n1, n2] = WORLDS;
     if args.iter().all(|f| !f.depends_on_batch()) && op.with_batch(Dim::BATCH).is_none() {

@@ -18,6 +18,12 @@ pub trait Op: fmt::Debug + Any + Send + Sync {
     /// The results in double precision: the oracle, and the way constants are folded.
     fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError>;
 
+    /// About how many elementary steps [`Op::eval`] takes, given the shapes of arguments and results: what
+    /// takes too many is left to run time rather than folded.
+    fn steps(&self, args: &[Concrete], results: &[Concrete]) -> usize {
+        args.iter().chain(results).fold(1, |n, c| n.saturating_add(c.len()))
+    }
+
     /// All that differentiation may know.
     fn calculus(&self) -> Calculus<'_>;
 

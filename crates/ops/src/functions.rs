@@ -50,7 +50,8 @@ fn sigmoid_pair(graph: &Graph, id: Id) -> Option<Id> {
     let axis = downcast::<Concat>(&*pair.op)?.axis;
     let [complement, p] = pair.args[..] else { return None };
     let sigmoid = graph.node_of(p);
-    let is_sigmoid = downcast::<Unary>(&*sigmoid.op).is_some_and(|u| std::ptr::eq(u.0, &raw const SIGMOID));
+    let is_sigmoid =
+        downcast::<Unary>(&*sigmoid.op).is_some_and(|u| std::ptr::eq(u.0, &raw const SIGMOID));
     let minus = graph.node_of(complement);
     let is_minus = downcast::<Add>(&*minus.op).is_some_and(|a| a.minus) && minus.args[1] == p;
     let from_one = || match graph.as_constant(minus.args[0]) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayD, Axis, IxDyn};
+use ndarray::{Array2, ArrayD, Axis, IxDyn};
 use taste_graph::{
     Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Op, OpError, Tensor,
     algebra::{Slice, Span},
@@ -13,7 +13,7 @@ use taste_onnx::{ElemType, builders};
 use crate::{Entry, Reader, Sample, cast::Cast, gather::int_tensor};
 
 /// The largest tensor that is written out as a constant here.
-const LIMIT: usize = 1 << 24;
+const LIMIT: usize = 1 << 22;
 
 fn read_constant(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let tensor = if let Some(tensor) = r.tensor("value")? {
@@ -29,7 +29,7 @@ fn read_constant(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     } else {
         return Err(OpError::unsupported("a constant without", "a tensor or numbers"));
     };
-    Ok(vec![r.b.graph_mut().constant(tensor)])
+    Ok(vec![r.b.graph_mut().stored(tensor)])
 }
 
 fn read_constant_of_shape(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
@@ -81,7 +81,8 @@ impl Op for Range {
         let [] = take(args)?;
         let start = self.start.value_at(0);
         let len = i64::try_from(self.len()?).map_err(|e| OpError::invalid(e.to_string()))?;
-        Ok(vec![Tensor::ints(&(0..len).map(|i| start + i * self.delta).collect::<Vec<_>>())])
+        let value = |i: i64| start.saturating_add(i.saturating_mul(self.delta));
+        Ok(vec![Tensor::ints(&(0..len).map(value).collect::<Vec<_>>())])
     }
 
     fn calculus(&self) -> Calculus<'_> {
@@ -179,14 +180,14 @@ fn read_eye_like(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     if shape[0].checked_mul(shape[1]).is_none_or(|n| n > LIMIT) {
         return Err(OpError::unsupported("an identity of shape", format!("{shape:?}")));
     }
-    let on = |i: &IxDyn| {
-        i64::try_from(i[1]).ok() == i64::try_from(i[0]).ok().and_then(|a| a.checked_add(k))
+    let on = |(row, column): (usize, usize)| {
+        i64::try_from(column).ok() == i64::try_from(row).ok().and_then(|a| a.checked_add(k))
     };
-    let shape = IxDyn(&shape);
+    let on = Array2::from_shape_fn(shape, on).into_dyn();
     let eye: Tensor = match dtype {
-        DType::Float => ArrayD::from_shape_fn(shape, |i| f64::from(u8::from(on(&i)))).into(),
-        DType::Int => ArrayD::from_shape_fn(shape, |i| i64::from(on(&i))).into(),
-        DType::Bool => ArrayD::from_shape_fn(shape, |i| on(&i)).into(),
+        DType::Float => on.mapv(|v| f64::from(u8::from(v))).into(),
+        DType::Int => on.mapv(i64::from).into(),
+        DType::Bool => on.into(),
     };
     Ok(vec![r.b.graph_mut().constant(eye)])
 }

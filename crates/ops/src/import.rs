@@ -90,6 +90,39 @@ const OPSETS: RangeInclusive<i64> = 7..=28;
 const CALL_DEPTH: usize = 16;
 /// A graph may have this many nodes once functions are written out.
 const NODE_LIMIT: usize = 1_000_000;
+/// No value of a network has more elements for one sample, and no network more weights.
+const ELEMENT_LIMIT: usize = 1 << 31;
+/// No value of a network has more axes.
+pub(crate) const AXIS_LIMIT: usize = 64;
+/// How much of a name or a reason a message shows.
+const SHOWN: usize = 120;
+
+/// Text of a file, short enough for a message and on one line.
+fn shown(text: &str) -> String {
+    let mut line: String =
+        text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// Fails if a value is larger than any network's.
+fn check_size(fact: &Fact) -> Result<(), OpError> {
+    // Axes of size 0 do not excuse the others.
+    let sizes = fact.at(1).shape;
+    let count = sizes.iter().filter(|d| **d > 0).fold(1usize, |n, &d| n.saturating_mul(d));
+    if fact.rank() > AXIS_LIMIT {
+        return Err(OpError::unsupported("a tensor with this many axes", fact.rank()));
+    }
+    if count > ELEMENT_LIMIT {
+        return Err(OpError::invalid(format!(
+            "its shape {} is absurd: more than {ELEMENT_LIMIT} elements for one sample",
+            shown(&fact.to_string())
+        )));
+    }
+    Ok(())
+}
 
 /// Imports what `outputs` need, or every output if none are named. `shapes` fixes the shape of an input by name,
 /// where the file leaves more open than the first axis.
@@ -119,6 +152,7 @@ pub fn import(
             .map(|f| ((norm(&f.domain), f.name.as_str()), f))
             .collect(),
         problems: Vec::new(),
+        visited: 0,
     };
     let opset = importer.opsets.get("").copied().unwrap_or(1);
     if !OPSETS.contains(&opset) {
@@ -129,14 +163,24 @@ pub fn import(
     }
     let mut scope = Scope::default();
     for tensor in &proto.initializer {
-        scope.tensors.insert(&tensor.name, tensor);
+        if scope.tensors.insert(&tensor.name, tensor).is_some() {
+            return Err(twice(&tensor.name));
+        }
     }
     let mut inputs = Vec::new();
     for info in proto.input.iter().filter(|i| !scope.tensors.contains_key(i.name.as_str())) {
         let fact = input_fact(info, shapes.get(&info.name))?;
         let id = importer.graph.input(&info.name, fact);
-        scope.values.insert(info.name.clone(), Some(id));
+        if scope.values.insert(info.name.clone(), Some(id)).is_some() {
+            return Err(twice(&info.name));
+        }
         inputs.push((info.name.clone(), id));
+    }
+    let given = |name: &str| scope.values.contains_key(name) || scope.tensors.contains_key(name);
+    if let Some(name) =
+        proto.node.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && given(o))
+    {
+        return Err(twice(name));
     }
     let wanted: Vec<String> = if outputs.is_empty() {
         proto.output.iter().map(|o| o.name.clone()).collect()
@@ -147,8 +191,9 @@ pub fn import(
     if let Some(missing) = wanted.iter().find(|w| !known.contains(w.as_str())) {
         let names: Vec<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
         return Err(ImportError::Model(format!(
-            "no output {missing:?}; the model has {}",
-            names.join(", ")
+            "no output {:?}; the model has {}",
+            shown(missing),
+            shown(&names.join(", "))
         )));
     }
     if wanted.is_empty() {
@@ -160,7 +205,10 @@ pub fn import(
         match importer.value(&name, &mut scope)? {
             Some(id) => ends.push((name, id)),
             None if importer.problems.is_empty() => {
-                return Err(ImportError::Model(format!("nothing computes output {name:?}")));
+                return Err(ImportError::Model(format!(
+                    "nothing computes output {:?}",
+                    shown(&name)
+                )));
             }
             None => {}
         }
@@ -169,6 +217,10 @@ pub fn import(
         return Err(ImportError::Nodes(importer.problems));
     }
     Ok(Imported { graph: importer.graph, inputs, outputs: ends })
+}
+
+fn twice(name: &str) -> ImportError {
+    ImportError::Model(format!("value {:?} is computed twice", shown(name)))
 }
 
 fn norm(domain: &str) -> &str {
@@ -188,6 +240,8 @@ struct Importer<'a> {
     opsets: HashMap<String, i64>,
     functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
     problems: Vec<Problem>,
+    /// Nodes seen so far, those of functions once for every call.
+    visited: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -196,10 +250,10 @@ impl<'a> Importer<'a> {
             return Ok(*id);
         }
         let Some(tensor) = scope.tensors.get(name) else {
-            return Err(ImportError::Model(format!("nothing computes value {name:?}")));
+            return Err(ImportError::Model(format!("nothing computes value {:?}", shown(name))));
         };
         let tensor = decode(self.model, tensor)?;
-        let id = self.graph.constant(tensor);
+        let id = self.graph.stored(tensor);
         scope.values.insert(name.to_owned(), Some(id));
         Ok(Some(id))
     }
@@ -211,14 +265,21 @@ impl<'a> Importer<'a> {
         scope: &mut Scope<'a>,
         depth: usize,
     ) -> Result<(), ImportError> {
+        self.visited = self.visited.saturating_add(nodes.len());
+        if self.visited > NODE_LIMIT {
+            return Err(ImportError::Model(format!("the graph has more than {NODE_LIMIT} nodes")));
+        }
         let uses: Vec<Vec<&str>> = nodes.iter().map(uses).collect();
+        let used: HashSet<&str> =
+            uses.iter().flatten().copied().chain(wanted.iter().map(String::as_str)).collect();
         for &n in &needed(nodes, &uses, wanted)? {
             let node = &nodes[n];
-            if self.graph.nodes().len() > NODE_LIMIT {
+            if self.graph.stored_len() > ELEMENT_LIMIT {
                 return Err(ImportError::Model(format!(
-                    "the graph has more than {NODE_LIMIT} nodes"
+                    "the model's tensors have more than {ELEMENT_LIMIT} elements together"
                 )));
             }
+            self.graph.check_made()?;
             let mut args = Vec::with_capacity(node.input.len());
             let mut broken = false;
             for name in &node.input {
@@ -249,8 +310,7 @@ impl<'a> Importer<'a> {
                     Some(ids) => ids.get(i).copied(),
                     None => None,
                 };
-                let wants = || wanted.contains(name) || uses.iter().flatten().any(|u| *u == name);
-                if results.is_some() && id.is_none() && wants() {
+                if results.is_some() && id.is_none() && used.contains(name.as_str()) {
                     self.report(node, &format!("its result {i} is not supported"));
                 }
                 scope.values.insert(name.clone(), id);
@@ -279,7 +339,11 @@ impl<'a> Importer<'a> {
         let opset = self.opsets.get(norm(&node.domain)).copied().unwrap_or(1);
         self.graph.set_label(Some(label(node)));
         let mut reader = Reader::new(Build::new(&mut self.graph), node, self.model, args, opset);
-        let results = (entry.read)(&mut reader).and_then(|ids| reader.finish().map(|()| ids));
+        let results = (entry.read)(&mut reader).and_then(|ids| {
+            reader.finish()?;
+            ids.iter().try_for_each(|&id| check_size(reader.fact(id)))?;
+            Ok(ids)
+        });
         self.graph.set_label(None);
         match results {
             Ok(ids) => Ok(Some(ids)),
@@ -380,8 +444,15 @@ impl<'a> Importer<'a> {
             "" => node.op_type.clone(),
             domain => format!("{domain}.{}", node.op_type),
         };
-        self.problems.push(Problem { node: label(node).to_owned(), op, reason: reason.to_owned() });
+        let (name, op) = (shown(label(node)), shown(&op));
+        self.problems.push(Problem { node: name, op, reason: shown_reason(reason) });
     }
+}
+
+/// A reason on one line; the end of a long one says least.
+fn shown_reason(reason: &str) -> String {
+    let line: String = reason.chars().take(3 * SHOWN).collect();
+    line.replace(['\n', '\r'], " ")
 }
 
 fn label(node: &NodeProto) -> &str {
@@ -423,7 +494,7 @@ fn needed(
     for (n, node) in nodes.iter().enumerate() {
         for name in node.output.iter().filter(|n| !n.is_empty()) {
             if producer.insert(name, n).is_some() {
-                return Err(ImportError::Model(format!("value {name:?} is computed twice")));
+                return Err(twice(name));
             }
         }
     }
@@ -454,7 +525,7 @@ fn needed(
                     1 => {
                         return Err(ImportError::Model(format!(
                             "the graph is cyclic: node {:?} depends on itself",
-                            label(&nodes[p])
+                            shown(label(&nodes[p]))
                         )));
                     }
                     _ => {}
@@ -498,7 +569,7 @@ pub fn declares_floats(info: &ValueInfoProto) -> bool {
 }
 
 fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {
-    let name = &info.name;
+    let name = shown(&info.name);
     let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
     let Some(type_proto::Value::TensorType(tensor)) = value else {
         return Err(ImportError::Model(format!("input {name:?} is not a tensor")));
@@ -511,8 +582,12 @@ fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, I
         }
         Some(_) => DType::Int,
     };
+    let sized = |fact: Fact| match check_size(&fact) {
+        Ok(()) => Ok(fact),
+        Err(cause) => Err(ImportError::Model(format!("input {name:?}: {cause}"))),
+    };
     if let Some(shape) = given {
-        return Ok(Fact { dtype, shape: shape.clone() });
+        return sized(Fact { dtype, shape: shape.clone() });
     }
     let Some(shape) = &tensor.shape else {
         return Err(ImportError::Model(format!("input {name:?} declares no shape: give one")));
@@ -531,7 +606,7 @@ fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, I
             }
         });
     }
-    Ok(Fact { dtype, shape: dims })
+    sized(Fact { dtype, shape: dims })
 }
 
 /// A tensor of a file, with floats as doubles and integers as 64-bit ones.

@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use ndarray::{ArrayD, ArrayView2, Ix2, IxDyn};
+use ndarray::{Array2, ArrayD, ArrayViewD, Axis, Dimension, Ix2, IxDyn};
 use taste_graph::{
     Array, Bilinear, Build, Calculus, Concrete, DType, Emitter, Id, Lift, Op, OpError, Side,
     Tensor, algebra::broadcast_shapes, take,
@@ -41,6 +41,12 @@ impl Op for MatMul {
         Ok(vec![product(a.as_float()?, b.as_float()?, &out.shape)?.into()])
     }
 
+    fn steps(&self, args: &[Concrete], results: &[Concrete]) -> usize {
+        let inner = args.first().and_then(|a| a.shape.last()).copied().unwrap_or(1);
+        let products = results.iter().fold(1usize, |n, c| n.saturating_add(c.len()));
+        args.iter().fold(products.saturating_mul(inner.max(1)), |n, a| n.saturating_add(a.len()))
+    }
+
     fn calculus(&self) -> Calculus<'_> {
         Calculus::Bilinear(self)
     }
@@ -65,25 +71,20 @@ fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64
         let product = a.dot(&b).as_standard_layout().into_owned();
         return product.into_shape_with_order(IxDyn(shape)).map_err(misfit);
     }
-    let spread = |x: &Array<f64>| -> Result<ArrayD<f64>, OpError> {
-        let mut full = shape[..shape.len() - 2].to_vec();
-        full.extend(&x.shape()[x.ndim() - 2..]);
-        let x =
-            x.broadcast(IxDyn(&full)).ok_or_else(|| OpError::invalid("shapes do not broadcast"))?;
-        let (rows, cols) = (full[full.len() - 2], full[full.len() - 1]);
-        let count: usize = full[..full.len() - 2].iter().product();
-        x.to_shape(IxDyn(&[count, rows, cols]))
-            .map(|x| x.to_owned())
-            .map_err(|e| OpError::invalid(e.to_string()))
-    };
-    let (a, b) = (spread(a)?, spread(b)?);
+    let lead = &shape[..shape.len() - 2];
+    fn spread<'x>(x: &'x Array<f64>, lead: &[usize]) -> Result<ArrayViewD<'x, f64>, OpError> {
+        let full = [lead, &x.shape()[x.ndim() - 2..]].concat();
+        x.broadcast(IxDyn(&full)).ok_or_else(|| OpError::invalid("shapes do not broadcast"))
+    }
+    let (a, b) = (spread(a, lead)?, spread(b, lead)?);
     let mut out = Vec::with_capacity(shape.iter().product());
-    for (a, b) in a.outer_iter().zip(b.outer_iter()) {
-        let matrix = |x| -> Result<ArrayView2<'_, f64>, OpError> {
-            let x: ndarray::ArrayViewD<'_, f64> = x;
-            x.into_dimensionality::<Ix2>().map_err(|e| OpError::invalid(e.to_string()))
+    for at in ndarray::indices(IxDyn(lead)) {
+        let matrix = |x: &ArrayViewD<'_, f64>| -> Result<Array2<f64>, OpError> {
+            let x = at.slice().iter().fold(x.view(), |x, &i| x.index_axis_move(Axis(0), i));
+            let x = x.into_dimensionality::<Ix2>().map_err(|e| OpError::invalid(e.to_string()))?;
+            Ok(x.to_owned())
         };
-        out.extend(matrix(a)?.dot(&matrix(b)?).as_standard_layout().iter());
+        out.extend(matrix(&a)?.dot(&matrix(&b)?).as_standard_layout().iter());
     }
     ArrayD::from_shape_vec(IxDyn(shape), out).map_err(|e| OpError::invalid(e.to_string()))
 }
@@ -91,6 +92,9 @@ fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64
 /// The last two axes exchanged.
 pub(crate) fn swap_last(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     let rank = b.fact(x).rank();
+    if rank < 2 {
+        return Err(OpError::shape("a matrix of at least rank", 2, rank));
+    }
     let mut perm: Vec<usize> = (0..rank).collect();
     perm.swap(rank - 1, rank - 2);
     b.transpose(x, &perm)
@@ -141,6 +145,11 @@ fn read_matmul(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 
 fn read_gemm(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let [mut a, mut b] = r.take()?;
+    for x in [a, b] {
+        if r.rank(x) != 2 {
+            return Err(OpError::shape("a matrix of rank", 2, r.rank(x)));
+        }
+    }
     let (alpha, beta) = (r.float_or("alpha", 1.0), r.float_or("beta", 1.0));
     if r.flag("transA", false) {
         a = swap_last(&mut r.b, a)?;

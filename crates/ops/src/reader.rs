@@ -98,7 +98,7 @@ impl<'a, 'g> Reader<'a, 'g> {
     /// An axis counted from either end.
     pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, OpError> {
         let size = i64::try_from(rank).unwrap_or(i64::MAX);
-        let at = if axis < 0 { axis + size } else { axis };
+        let at = if axis < 0 { axis.saturating_add(size) } else { axis };
         usize::try_from(at)
             .ok()
             .filter(|&a| a < rank)

@@ -203,10 +203,8 @@ fn repeat(r: &mut Reader<'_, '_>, x: Id, factors: &[(usize, usize)]) -> Result<I
             split.push(Dim::from(1));
             spread.push(Dim::from(factor));
         }
-        merged.push(Dim {
-            per_batch: size.per_batch,
-            fixed: size.fixed * factor.unwrap_or(1) as i64,
-        });
+        let whole = crate::shape::product(&[size, Dim::from(factor.unwrap_or(1))]);
+        merged.push(whole.ok_or_else(|| OpError::invalid("a size beyond memory"))?);
     }
     let x = r.b.reshape(x, &split)?;
     let x = r.b.expand(x, &spread)?;

@@ -78,6 +78,9 @@ fn read_unsqueeze(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let x = r.arg(0)?;
     let axes = r.axes("axes", 1)?.ok_or_else(|| OpError::invalid("axes are missing"))?;
     let rank = r.rank(x) + axes.len();
+    if rank > crate::import::AXIS_LIMIT {
+        return Err(OpError::unsupported("a tensor with this many axes", rank));
+    }
     let mut new = axes.into_iter().map(|a| r.axis(a, rank)).collect::<Result<Vec<_>, _>>()?;
     new.sort_unstable();
     if new.windows(2).any(|w| w[0] == w[1]) {
@@ -148,7 +151,7 @@ fn read_tile(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 fn read_shape(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let x = r.arg(0)?;
     let rank = r.rank(x) as i64;
-    let clamp = |v: i64| if v < 0 { v + rank } else { v }.clamp(0, rank);
+    let clamp = |v: i64| if v < 0 { v.saturating_add(rank) } else { v }.clamp(0, rank);
     let (start, end) = (clamp(r.int_or("start", 0)), clamp(r.int_or("end", rank)));
     let shape = r.b.graph_mut().shape_of(x)?;
     if (start, end) == (0, rank) {

@@ -33,7 +33,9 @@ fn environment(library: Option<&Path>) -> Result<Environment, Error> {
     let default = format!("{}onnxruntime{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let path = match library {
         Some(path) => path.to_owned(),
-        None => env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty()).unwrap_or(default.into()).into(),
+        None => {
+            env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty()).unwrap_or(default.into()).into()
+        }
     };
     let builder = ort::init_from(&path).map_err(|e| {
         failed(format!(
@@ -104,7 +106,8 @@ impl Session for OrtSession {
         self.outputs
             .iter()
             .map(|name| {
-                let value = results.get(name).ok_or_else(|| failed(format!("no output {name:?}")))?;
+                let value =
+                    results.get(name).ok_or_else(|| failed(format!("no output {name:?}")))?;
                 from_ort(value)
             })
             .collect()

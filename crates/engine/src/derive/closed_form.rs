@@ -7,7 +7,7 @@ use taste_graph::{
 };
 use taste_ops::functions;
 
-use super::{Cut, Problem, SignInput, Signs, Wants, mean_and_error, sign_lanes};
+use super::{Cut, Problem, SignInput, Signs, Wants, check_directions, mean_and_error, sign_lanes};
 use crate::{Error, Target, error::request, target::row_sum};
 
 /// The values between body and head.
@@ -61,6 +61,7 @@ fn unit_cotangents(b: &mut Build<'_>, z: Id, relative: bool) -> Result<Id, OpErr
     let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(1)).collect();
     let width: usize = shape.iter().product();
     let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
+    check_directions(width, rows, width)?;
     let lanes = width - usize::from(relative);
     let mut values = vec![0.0; lanes * rows * width];
     for (i, row) in values.chunks_exact_mut(width).enumerate() {
@@ -104,7 +105,9 @@ pub(super) fn build(
     let top = top.filter(|k| *k < p.head.width);
     let (rows, d, width) = (p.rows(), p.dimension, p.head.width);
     if let (Some(k), Target::EveryProb) = (top, p.target) {
-        return Err(request(format!("closed-form:{k} leaves classes out; for every class use closed-form")));
+        return Err(request(format!(
+            "closed-form:{k} leaves classes out; for every class use closed-form"
+        )));
     }
     if wants.gradient && top.is_some() {
         outputs.push(("gradient".to_owned(), p.gradient()?));
@@ -266,7 +269,9 @@ fn class_target(p: &mut Problem, z: Id) -> Result<ClassTarget, Error> {
             let one = b.scalar(1.0);
             Ok(ClassTarget { own: None, spread: b.expand(one, &[rows])?, cotangent: None })
         }
-        other => Err(request(format!("this method applies to prob, logprob and energy, not {other}"))),
+        other => {
+            Err(request(format!("this method applies to prob, logprob and energy, not {other}")))
+        }
     }
 }
 
@@ -303,7 +308,9 @@ pub(super) fn probe(
     outputs: &mut Vec<(String, Id)>,
 ) -> Result<Option<SignInput>, Error> {
     if p.target == Target::EveryProb {
-        return Err(request(format!("probe:{count} estimates one class; for every class use closed-form")));
+        return Err(request(format!(
+            "probe:{count} estimates one class; for every class use closed-form"
+        )));
     }
     if !matches!(p.target, Target::Prob(_) | Target::LogProb(_) | Target::Energy) {
         return probe_any(p, wants, count, signs, outputs);
@@ -317,7 +324,8 @@ pub(super) fn probe(
     let xi = xi(&mut b, probabilities, epsilon)?;
     let mut plain = Build::new(b.graph_mut());
     let z_shape = plain.fact(z).shape.clone();
-    let lanes = |n: usize| -> Vec<Dim> { std::iter::once(Dim::from(n)).chain(z_shape.clone()).collect() };
+    let lanes =
+        |n: usize| -> Vec<Dim> { std::iter::once(Dim::from(n)).chain(z_shape.clone()).collect() };
     let xi = plain.reshape(xi, &lanes(count))?;
     let own = parts.cotangent.map(|c| plain.reshape(c, &lanes(1))).transpose()?;
     let all = match own {
@@ -329,7 +337,8 @@ pub(super) fn probe(
     let pulled = pull(&mut b, p.x, z, cotangents, d)?;
     let mut b = Build::new(&mut p.graph);
     let extra = usize::from(own.is_some());
-    let pick = |b: &mut Build<'_>, start: usize, len: usize| functions::slice(b, pulled, 1, start, len);
+    let pick =
+        |b: &mut Build<'_>, start: usize, len: usize| functions::slice(b, pulled, 1, start, len);
     if wants.gradient {
         let gradient = match (own, parts.own) {
             (Some(_), Some(weight)) => {

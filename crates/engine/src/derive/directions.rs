@@ -7,7 +7,10 @@ use taste_graph::{
     diff::{self, Curvature, Derivatives, Second, second_order},
 };
 
-use super::{Problem, Schedule, SignInput, Signs, Wants, frontier, mean_and_error, sign_lanes};
+use super::{
+    Problem, Schedule, SignInput, Signs, Wants, check_directions, frontier, mean_and_error,
+    sign_lanes,
+};
 use crate::{Error, Target, error::request};
 
 /// The whole basis: as a constant if it fits into `lanes` lanes, otherwise fed part by part.
@@ -22,7 +25,8 @@ pub(super) fn exact(
         return Ok(Schedule::Once);
     }
     // A file has no one to feed it: all at once.
-    let whole = p.dimension <= lanes || signs != Signs::Fed;
+    let fits = check_directions(p.dimension, fixed_rows(p.rows()), p.dimension).is_ok();
+    let whole = (p.dimension <= lanes && fits) || signs != Signs::Fed;
     let count = if whole { p.dimension } else { lanes };
     let (x, f, rows) = (p.x, p.f, p.rows());
     let mut b = Build::new(&mut p.graph);
@@ -101,6 +105,9 @@ fn narrow(
     if width >= p.dimension || width > lanes || p.dimension > 4 * super::EXACT_LIMIT {
         return Ok(false);
     }
+    if check_directions(p.dimension, fixed_rows(p.rows()), p.dimension).is_err() {
+        return Ok(false);
+    }
     let mut scratch = p.graph.clone();
     let mut b = Build::new(&mut scratch);
     let basis = basis_lanes(&mut b, p.x, p.dimension)?;
@@ -109,7 +116,8 @@ fn narrow(
         return Ok(false);
     };
     // Constant unless the model has a fixed batch or the map mixes other inputs in.
-    let Some(columns) = scratch.as_constant(columns).and_then(|t| t.as_float().ok()).cloned() else {
+    let Some(columns) = scratch.as_constant(columns).and_then(|t| t.as_float().ok()).cloned()
+    else {
         return Ok(false);
     };
     if columns.len() != p.dimension * width {
@@ -146,7 +154,8 @@ fn gram_factor(columns: &[f64], count: usize, width: usize) -> Vec<f64> {
         if pivot <= floor {
             continue;
         }
-        let row: Vec<f64> = (0..width).map(|j| if j < k { 0.0 } else { gram[[k, j]] / pivot.sqrt() }).collect();
+        let row: Vec<f64> =
+            (0..width).map(|j| if j < k { 0.0 } else { gram[[k, j]] / pivot.sqrt() }).collect();
         for i in k..width {
             for j in k..width {
                 gram[[i, j]] -= row[i] * row[j];
@@ -157,10 +166,16 @@ fn gram_factor(columns: &[f64], count: usize, width: usize) -> Vec<f64> {
     factor
 }
 
+/// How many samples a constant is written out for: one stands for all where the batch is open.
+fn fixed_rows(rows: Dim) -> usize {
+    rows.as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1))
+}
+
 /// The standard basis of the input's space as lanes, the same for every sample.
 fn basis_lanes(b: &mut Build<'_>, x: Id, dimension: usize) -> Result<Id, OpError> {
     let fact = b.fact(x).clone();
-    let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
+    let rows = fixed_rows(fact.shape[0]);
+    check_directions(dimension, rows, dimension)?;
     let mut values = vec![0.0; dimension * rows * dimension];
     for k in 0..dimension {
         for row in 0..rows {
@@ -243,7 +258,9 @@ pub(super) fn hutch_plus_plus(
 ) -> Result<Schedule, Error> {
     p.scalar_target("Hutch++")?;
     if wants.diagonal {
-        return Err(request("Hutch++ estimates the trace; for the diagonal use hutchinson or exact"));
+        return Err(request(
+            "Hutch++ estimates the trace; for the diagonal use hutchinson or exact",
+        ));
     }
     if wants.gradient {
         outputs.push(("gradient".to_owned(), p.gradient()?));

@@ -1,9 +1,9 @@
 //! Where curvature begins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use taste_graph::{
-    Graph, Id,
+    Build, Calculus, Graph, Id,
     diff::{Structure, structure},
 };
 
@@ -73,6 +73,61 @@ fn border(
     border.into_iter().collect()
 }
 
+/// The first operator on the way from x to `end` whose result does not belong to one sample: the batch is no
+/// axis of it any more, or two, or its elements meet along that axis.
+pub(crate) fn mixed(graph: &Graph, end: Id, x: Id) -> Result<Option<String>, Error> {
+    if !graph.fact(x).depends_on_batch() {
+        return Ok(None);
+    }
+    let mut scratch = graph.clone();
+    let mut b = Build::new(&mut scratch);
+    let nodes = b.graph().ancestors(&[end], &[x]);
+    let mut reached = HashSet::from([x]);
+    mixed_among(&mut b, &nodes, &mut reached)
+}
+
+fn mixed_among(
+    b: &mut Build<'_>,
+    nodes: &[usize],
+    reached: &mut HashSet<Id>,
+) -> Result<Option<String>, Error> {
+    for &n in nodes {
+        let node = b.graph().nodes()[n].clone();
+        // Sizes are the same whatever the samples hold.
+        let sizes = node.outs.iter().all(|o| b.graph().known_ints(*o).is_some());
+        if sizes || node.op.name() == "Shape" || !node.args.iter().any(|a| reached.contains(a)) {
+            continue;
+        }
+        let batch_axes = |b: &Build<'_>, id: Id| -> Vec<usize> {
+            let shape = &b.graph().fact(id).shape;
+            (0..shape.len()).filter(|&a| shape[a].depends_on_batch()).collect()
+        };
+        let meets = node.args.iter().any(|&a| {
+            reached.contains(&a)
+                && batch_axes(b, a).first().is_some_and(|&axis| node.op.mixes(axis))
+        });
+        let inner = match node.op.calculus() {
+            Calculus::Composite(c) => {
+                let result = c.expand(b, &node.args)?;
+                let inner = b.graph().ancestors(&[result], &node.args);
+                let mut starts: HashSet<Id> =
+                    node.args.iter().copied().filter(|a| reached.contains(a)).collect();
+                mixed_among(b, &inner, &mut starts)?
+            }
+            _ => None,
+        };
+        let split = node.outs.iter().any(|&o| batch_axes(b, o).len() != 1);
+        if meets || split || inner.is_some() {
+            return Ok(Some(match &node.label {
+                Some(label) => format!("{} {label:?}", node.op.name()),
+                None => node.op.name().to_owned(),
+            }));
+        }
+        reached.extend(&node.outs);
+    }
+    Ok(None)
+}
+
 /// The only value that f depends on x through and that is affine in x, if there is one.
 pub(crate) fn affine_waist(graph: &Graph, f: Id, x: Id) -> Result<Option<Id>, Error> {
     let shapes = structure(graph, &[f], x)?;
@@ -80,9 +135,8 @@ pub(crate) fn affine_waist(graph: &Graph, f: Id, x: Id) -> Result<Option<Id>, Er
     if shape(f) == Structure::Affine {
         return Ok(None);
     }
-    let border = border(graph, f, &|id| shape(id) > Structure::Affine, &|id| {
-        shape(id) == Structure::Affine
-    });
+    let border =
+        border(graph, f, &|id| shape(id) > Structure::Affine, &|id| shape(id) == Structure::Affine);
     Ok(match border[..] {
         [waist] if waist != x => Some(waist),
         _ => None,

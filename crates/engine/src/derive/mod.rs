@@ -6,11 +6,8 @@ mod frontier;
 
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
-use crate::{
-    Error, Method, Target,
-    error::request,
-    target::Head,
-};
+use crate::{Error, Method, Target, error::request, target::Head};
+use frontier::mixed;
 pub(crate) use frontier::{Cut, cut};
 
 /// What to compute.
@@ -112,7 +109,12 @@ impl Problem {
             .iter()
             .map(|d| d.as_fixed().and_then(|d| usize::try_from(d).ok()))
             .try_fold(1usize, |p, d| p.checked_mul(d?))
-            .ok_or_else(|| request(format!("the input's shape {} is not fixed beside its first axis", graph.fact(x))))?;
+            .ok_or_else(|| {
+                request(format!(
+                    "the input's shape {} is not fixed beside its first axis",
+                    graph.fact(x)
+                ))
+            })?;
         if dimension == 0 {
             return Err(request(format!("the input {} has no entries", graph.fact(x))));
         }
@@ -123,6 +125,12 @@ impl Problem {
                 output.0,
                 graph.fact(head.output).shape[0],
                 graph.fact(x).shape[0]
+            )));
+        }
+        if let Some(place) = mixed(&graph, head.output, x)? {
+            return Err(request(format!(
+                "{place} mixes the samples of a batch, so output {:?} is not computed sample by sample",
+                output.0
             )));
         }
         let target = target.unwrap_or_else(|| head.default_target());
@@ -154,19 +162,31 @@ impl Problem {
                 ),
                 Cut::Logits(_) if self.head.width <= CLASS_LIMIT => (
                     Method::ClosedForm,
-                    format!("{affine} and the output has {} entries: exact with as many products", self.head.width),
+                    format!(
+                        "{affine} and the output has {} entries: exact with as many products",
+                        self.head.width
+                    ),
                 ),
                 Cut::Logits(_) => (
                     Method::Probe(PROBES),
-                    format!("{affine} and the output has {} entries: probes in their space", self.head.width),
+                    format!(
+                        "{affine} and the output has {} entries: probes in their space",
+                        self.head.width
+                    ),
                 ),
                 Cut::Smooth(_) if self.dimension <= EXACT_LIMIT => (
                     Method::Exact,
-                    format!("{smooth}, and the input has {} entries: exact along each", self.dimension),
+                    format!(
+                        "{smooth}, and the input has {} entries: exact along each",
+                        self.dimension
+                    ),
                 ),
                 Cut::Smooth(_) => (
                     Method::Hutchinson(PROBES),
-                    format!("{smooth}, and the input has {} entries: random directions", self.dimension),
+                    format!(
+                        "{smooth}, and the input has {} entries: random directions",
+                        self.dimension
+                    ),
                 ),
             },
             Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_) => {
@@ -189,11 +209,19 @@ impl Problem {
         if wants.stderr && !method.is_stochastic() {
             return Err(request(format!(
                 "method {method} has no standard error: it is {}",
-                if matches!(method, Method::ClosedFormTop(_)) { "biased, not random" } else { "exact" }
+                if matches!(method, Method::ClosedFormTop(_)) {
+                    "biased, not random"
+                } else {
+                    "exact"
+                }
             )));
         }
-        if wants.stderr && matches!(method, Method::Probe(1) | Method::Hutchinson(1) | Method::HutchPlusPlus(3)) {
-            return Err(request(format!("a standard error needs at least two probes, and {method} has one")));
+        if wants.stderr
+            && matches!(method, Method::Probe(1) | Method::Hutchinson(1) | Method::HutchPlusPlus(3))
+        {
+            return Err(request(format!(
+                "a standard error needs at least two probes, and {method} has one"
+            )));
         }
         let mut outputs = vec![("value".to_owned(), self.f)];
         let mut schedule = Schedule::Once;
@@ -202,7 +230,9 @@ impl Problem {
             let fact = self.graph.fact(self.x).clone();
             self.graph.input(SCORE, fact)
         });
-        if let Some(score) = score.filter(|_| !wants.second_order() || !self.drift_from_jacobian(method)) {
+        if let Some(score) =
+            score.filter(|_| !wants.second_order() || !self.drift_from_jacobian(method))
+        {
             let mut b = Build::new(&mut self.graph);
             let seeds = diff::Derivatives::from([(self.x, score)]);
             let drift = match diff::jvp(&mut b, &[self.f], &seeds)?[0] {
@@ -219,18 +249,26 @@ impl Problem {
             self.flat(wants, &mut outputs)?;
         } else {
             match method {
-                Method::ClosedForm => closed_form::build(&mut self, wants, None, score, &mut outputs)?,
-                Method::ClosedFormTop(k) => closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?,
+                Method::ClosedForm => {
+                    closed_form::build(&mut self, wants, None, score, &mut outputs)?
+                }
+                Method::ClosedFormTop(k) => {
+                    closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?
+                }
                 Method::Probe(m) => {
                     sign_input = closed_form::probe(&mut self, wants, m, signs, &mut outputs)?;
                 }
-                Method::Exact => schedule = directions::exact(&mut self, wants, signs, lanes, &mut outputs)?,
+                Method::Exact => {
+                    schedule = directions::exact(&mut self, wants, signs, lanes, &mut outputs)?
+                }
                 Method::Hutchinson(m) => {
                     sign_input = directions::hutchinson(&mut self, wants, m, signs, &mut outputs)?;
                 }
                 Method::HutchPlusPlus(m) => {
                     if signs != Signs::Fed {
-                        return Err(request("Hutch++ runs a graph several times and can't be written as one file"));
+                        return Err(request(
+                            "Hutch++ runs a graph several times and can't be written as one file",
+                        ));
                     }
                     schedule = directions::hutch_plus_plus(&mut self, wants, m, &mut outputs)?;
                 }
@@ -295,6 +333,21 @@ impl Problem {
     }
 }
 
+/// Constants that hold directions stay below this many elements.
+const DIRECTION_LIMIT: usize = 1 << 25;
+
+/// Fails if directions would not fit into a constant.
+fn check_directions(lanes: usize, rows: usize, width: usize) -> Result<(), OpError> {
+    let count = lanes.saturating_mul(rows).saturating_mul(width);
+    if count > DIRECTION_LIMIT {
+        return Err(OpError::invalid(format!(
+            "{lanes} directions of {width} entries for {rows} samples take more than {DIRECTION_LIMIT} numbers as a \
+             constant"
+        )));
+    }
+    Ok(())
+}
+
 /// Lanes of signs for a value like `like`: fed with every run, or part of the graph.
 fn sign_lanes(
     b: &mut Build<'_>,
@@ -313,6 +366,7 @@ fn sign_lanes(
         Signs::Baked(seed) => {
             let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
             let width: usize = shape.iter().product();
+            check_directions(lanes, rows, width)?;
             let mut values = Vec::with_capacity(lanes * rows * width);
             for lane in 0..lanes {
                 for row in 0..rows {
@@ -327,11 +381,7 @@ fn sign_lanes(
 }
 
 /// Mean and standard error over the first axis of `draws` (M × N × …), as values without it.
-fn mean_and_error(
-    b: &mut Build<'_>,
-    draws: Id,
-    count: usize,
-) -> Result<(Id, Option<Id>), OpError> {
+fn mean_and_error(b: &mut Build<'_>, draws: Id, count: usize) -> Result<(Id, Option<Id>), OpError> {
     let shape = b.fact(draws).shape[1..].to_vec();
     let sum = b.sum(draws, &[0])?;
     let mean = b.scale(sum, 1.0 / count as f64)?;

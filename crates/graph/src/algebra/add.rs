@@ -1,5 +1,7 @@
 use super::{infer_elementwise, zip_elements};
-use crate::{Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Linear, Op, OpError, Tensor, op::take};
+use crate::{
+    Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Linear, Op, OpError, Tensor, op::take,
+};
 
 /// x + y, or x − y, with broadcasting.
 #[derive(Debug)]

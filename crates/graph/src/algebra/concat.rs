@@ -36,7 +36,7 @@ impl Op for Concat {
                     &arg.shape,
                 ));
             }
-            shape[self.axis] += arg.shape[self.axis];
+            shape[self.axis] = shape[self.axis].saturating_add(arg.shape[self.axis]);
         }
         Ok(vec![first.with_shape(shape)])
     }

@@ -1,6 +1,7 @@
 use super::{infer_elementwise, zip_elements};
 use crate::{
-    Bilinear, Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Op, OpError, Side, Tensor, op::take,
+    Bilinear, Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Op, OpError, Side, Tensor,
+    op::take,
 };
 
 /// x · y, element by element, with broadcasting.

@@ -1,4 +1,4 @@
-use ndarray::Axis;
+use ndarray::{ArrayD, Axis};
 
 use crate::{
     Build, Calculus, Concrete, DType, Dim, Emitter, Fact, Id, Lift, Linear, Op, OpError, Tensor,
@@ -32,8 +32,16 @@ impl Op for ReduceSum {
     fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
         let [x] = take(args)?;
         Ok(vec![match x {
-            Tensor::Float(a) => Tensor::from(sum(a, &self.axes)),
-            Tensor::Int(a) => Tensor::from(sum(a, &self.axes)),
+            Tensor::Float(a) => {
+                let sum = |a: ArrayD<f64>, axis| a.sum_axis(axis).insert_axis(axis);
+                self.axes.iter().fold(a.to_owned(), |a, &axis| sum(a, Axis(axis))).into()
+            }
+            Tensor::Int(a) => {
+                let sum = |a: ArrayD<i64>, axis| {
+                    a.fold_axis(axis, 0i64, |s, v| s.wrapping_add(*v)).insert_axis(axis)
+                };
+                self.axes.iter().fold(a.to_owned(), |a, &axis| sum(a, Axis(axis))).into()
+            }
             Tensor::Bool(_) => {
                 return Err(OpError::DType { want: DType::Float, got: x.dtype() });
             }
@@ -74,10 +82,16 @@ impl ReduceSum {
             return None;
         }
         let merge = |dims: &[Dim]| -> Option<Dim> {
-            dims.iter().try_fold(Dim::from(1), |product, dim| match (product.as_fixed(), dim.as_fixed()) {
-                (Some(k), _) => Some(Dim { per_batch: dim.per_batch * k, fixed: dim.fixed * k }),
-                (_, Some(k)) => Some(Dim { per_batch: product.per_batch * k, fixed: product.fixed * k }),
-                _ => None,
+            dims.iter().try_fold(Dim::from(1), |product, dim| {
+                match (product.as_fixed(), dim.as_fixed()) {
+                    (Some(k), _) => {
+                        Some(Dim { per_batch: dim.per_batch * k, fixed: dim.fixed * k })
+                    }
+                    (_, Some(k)) => {
+                        Some(Dim { per_batch: product.per_batch * k, fixed: product.fixed * k })
+                    }
+                    _ => None,
+                }
             })
         };
         let (before, after) = (merge(&fact.shape[..first])?, merge(&fact.shape[last + 1..])?);
@@ -92,13 +106,6 @@ impl ReduceSum {
         }
         Some((around, usize::try_from(summed).ok()?))
     }
-}
-
-fn sum<T: Clone + num_traits::Zero + std::ops::Add<Output = T>>(
-    a: &crate::Array<T>,
-    axes: &[usize],
-) -> ndarray::ArrayD<T> {
-    axes.iter().fold(a.to_owned(), |a, &axis| a.sum_axis(Axis(axis)).insert_axis(Axis(axis)))
 }
 
 impl Linear for ReduceSum {

@@ -228,8 +228,12 @@ impl Op for Scatter {
         let rank = shape.len();
         let mut pads = vec![0; 2 * rank];
         let float = e.arg_fact(0).dtype == DType::Float;
-        let mut places: Vec<(usize, Span, usize)> =
-            self.spans.iter().zip(&self.sizes).map(|(&(axis, span), &size)| (axis, span, size)).collect();
+        let mut places: Vec<(usize, Span, usize)> = self
+            .spans
+            .iter()
+            .zip(&self.sizes)
+            .map(|(&(axis, span), &size)| (axis, span, size))
+            .collect();
         places.sort_by_key(|p| std::cmp::Reverse(p.0));
         for (axis, span, size) in places {
             // Single elements far apart: a product with ones in the right places moves them faster than

@@ -52,11 +52,7 @@ pub(super) fn slope(b: &mut Build<'_>, end: Id, root: Id) -> Result<Option<Id>, 
     Ok(slopes.get(&end).copied())
 }
 
-fn walk(
-    b: &mut Build<'_>,
-    nodes: &[usize],
-    slopes: &mut HashMap<Id, Id>,
-) -> Result<(), OpError> {
+fn walk(b: &mut Build<'_>, nodes: &[usize], slopes: &mut HashMap<Id, Id>) -> Result<(), OpError> {
     for &n in nodes {
         let node = b.graph().nodes()[n].clone();
         let moving: Vec<Option<Id>> = node.args.iter().map(|a| slopes.get(a).copied()).collect();

@@ -40,9 +40,9 @@ impl Conv {
                 let y = self.elements(outs, outputs, &touches, |t, _| (t.first, 1));
                 let w = weights.as_ref().map(|w| w.slice(s![outs..outs + outputs, .., tap]));
                 match (self.yields, w) {
-                    (Place::Y, Some(w)) => put(&mut sum, &y, w.dot(&matrix(lhs.slice(&x[..])))),
+                    (Place::Y, Some(w)) => put(&mut sum, &y, &w.dot(&matrix(lhs.slice(&x[..])))),
                     (Place::X, Some(w)) => {
-                        put(&mut sum, &x, w.t().dot(&matrix(lhs.slice(&y[..]))));
+                        put(&mut sum, &x, &w.t().dot(&matrix(lhs.slice(&y[..]))));
                     }
                     _ => {
                         let product = matrix(rhs.slice(&y[..])).dot(&matrix(lhs.slice(&x[..])).t());

@@ -117,6 +117,21 @@ impl Op for Conv {
         Ok(vec![self.compute(&shapes, lhs.as_float()?, rhs.as_float()?).into()])
     }
 
+    /// Every tap meets every position, and every group is a product of its own.
+    fn steps(&self, args: &[Concrete], results: &[Concrete]) -> usize {
+        let taps = self.window.kernel.iter().fold(1usize, |n, &k| n.saturating_mul(k));
+        let [lhs, rhs] = args else { return usize::MAX };
+        let (Ok(shapes), Some(_)) = (self.shapes(&lhs.shape, &rhs.shape), results.first()) else {
+            return usize::MAX;
+        };
+        let positions =
+            Self::result(&shapes).iter().fold(1usize, |n, &d| n.saturating_mul(d.max(1)));
+        positions
+            .saturating_mul(taps)
+            .saturating_mul((shapes.inputs / self.groups).max(1))
+            .saturating_add(taps.saturating_mul(self.groups).saturating_mul(64))
+    }
+
     fn calculus(&self) -> Calculus<'_> {
         Calculus::Bilinear(self)
     }

@@ -99,7 +99,8 @@ impl Conv {
             return Ok(self.write_transposed(e, args, &positions));
         }
         let recipe = format!("flip in {} groups", self.groups);
-        let flipped = e.made_from(1, &recipe, |w| Ok(self.flip(&w.as_float()?.to_owned()).into()))?;
+        let flipped =
+            e.made_from(1, &recipe, |w| Ok(self.flip(&w.as_float()?.to_owned()).into()))?;
         let weights = match flipped {
             Some(weights) => weights,
             None => self.write_flipped(e, &args[1]),

@@ -29,9 +29,13 @@ impl AveragePool {
         };
         (0..positions)
             .map(|p| {
-                let tap = |k: usize| window.strides[axis] * p + window.dilations[axis] * k;
-                let count = (0..window.kernel[axis]).filter(|&k| inside.contains(&tap(k))).count();
-                1.0 / count as f64
+                // Taps before a place: start + dilation · k < place.
+                let start = window.strides[axis] * p;
+                let before = |place: usize| {
+                    let taps = place.saturating_sub(start).div_ceil(window.dilations[axis]);
+                    taps.min(window.kernel[axis])
+                };
+                1.0 / (before(inside.end) - before(inside.start)) as f64
             })
             .collect()
     }
@@ -105,6 +109,10 @@ impl Op for AveragePool {
             part += &x.slice(&from[..]);
         }
         Ok(vec![(y * scale.as_float()?).into()])
+    }
+
+    fn steps(&self, _args: &[Concrete], results: &[Concrete]) -> usize {
+        self.field.steps(results)
     }
 
     fn calculus(&self) -> Calculus<'_> {

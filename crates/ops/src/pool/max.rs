@@ -94,8 +94,8 @@ impl MaxPool {
         let channels = shape[1].as_fixed().ok_or_else(|| {
             OpError::unsupported("pooling with a number of channels that is", shape[1])
         })?;
-        let merged =
-            Dim { per_batch: shape[0].per_batch * channels, fixed: shape[0].fixed * channels };
+        let merged = crate::shape::product(&[shape[0], Dim { per_batch: 0, fixed: channels }]);
+        let merged = merged.ok_or_else(|| OpError::invalid("a size beyond memory"))?;
         let folded = [&[merged, Dim::from(1)], &shape[2..]].concat();
         let x = b.reshape(x, &folded)?;
         let one_hot =
@@ -158,6 +158,10 @@ impl Op for MaxPool {
         Ok(vec![y.into()])
     }
 
+    fn steps(&self, _args: &[Concrete], results: &[Concrete]) -> usize {
+        self.field.steps(results)
+    }
+
     fn calculus(&self) -> Calculus<'_> {
         Calculus::Composite(self)
     }
@@ -177,6 +181,9 @@ impl Composite for MaxPool {
         if self.field.tiles() { self.expand_tiles(b, *x) } else { self.expand_windows(b, *x) }
     }
 }
+
+/// Positions along an axis up to this size are written into a file.
+const WRITTEN: i64 = 1 << 16;
 
 /// 1 at the first largest element along an axis, 0 elsewhere.
 #[derive(Clone, Debug)]
@@ -232,11 +239,20 @@ impl Op for FirstMax {
         let attributes =
             vec![builders::attr_int("axis", self.axis as i64), builders::attr_int("keepdims", 1)];
         let first = e.node("ArgMax", args, attributes);
-        let mut shape = vec![1; rank - self.axis];
-        shape[0] = usize::try_from(size).unwrap_or(0);
-        let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
-            .map_err(|e| OpError::invalid(e.to_string()))?;
-        let places = e.tensor(&places.into());
+        // A long axis is counted when the file runs: files stay small.
+        let places = if size <= WRITTEN {
+            let mut shape = vec![1; rank - self.axis];
+            shape[0] = usize::try_from(size).unwrap_or(0);
+            let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
+                .map_err(|e| OpError::invalid(e.to_string()))?;
+            e.tensor(&places.into())
+        } else {
+            let ends = [0, size, 1].map(|v| e.tensor(&ndarray::arr0(v).into_dyn().into()));
+            let places = e.node("Range", &ends, vec![]);
+            let mut shape = vec![Dim::from(1); rank - self.axis];
+            shape[0] = Dim { per_batch: 0, fixed: size };
+            e.reshape(&places, &shape)
+        };
         let mask = e.node("Equal", &[first, places], vec![]);
         let float = builders::attr_int("to", 1);
         Ok(vec![e.node("Cast", &[mask], vec![float])])

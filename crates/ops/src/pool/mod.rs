@@ -7,7 +7,7 @@ mod norm;
 
 pub(crate) use max::FirstMax;
 
-use taste_graph::{Build, Dim, Id, OpError};
+use taste_graph::{Build, Concrete, Dim, Id, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
 use crate::{
@@ -144,6 +144,11 @@ impl Field {
     /// How many taps a window has.
     fn taps(&self) -> usize {
         self.window.kernel.iter().fold(1, |n, &k| n.saturating_mul(k))
+    }
+
+    /// How many steps the taps of all windows take, and setting each of them up.
+    fn steps(&self, results: &[Concrete]) -> usize {
+        results.iter().fold(64usize, |n, c| n.saturating_add(c.len())).saturating_mul(self.taps())
     }
 
     fn is_dilated(&self) -> bool {
