@@ -16,6 +16,7 @@
 mod backend;
 mod derive;
 mod error;
+mod inspect;
 mod memory;
 mod method;
 mod model;
@@ -27,6 +28,7 @@ mod value;
 pub use backend::{Backend, Session};
 pub use derive::Wants;
 pub use error::Error;
+pub use inspect::{Analysis, Applicability, Class, Operator, Overview, Port, operators};
 pub use method::Method;
 pub use model::{Batch, Derived, InputInfo, Model, Request};
 pub use run::{Compiled, Outputs};

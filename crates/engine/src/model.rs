@@ -2,12 +2,12 @@
 
 use std::{collections::HashMap, path::Path};
 
-use taste_graph::{DType, Dim, Fact, Graph, Id};
+use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
     Backend, Compiled, Error, Method, Target, Wants,
-    derive::{Derivation, Problem, Schedule, Signs},
+    derive::{Cut, Derivation, Problem, SCORE, Schedule, Signs},
     error::request,
     memory,
 };
@@ -161,22 +161,29 @@ impl Model {
 
     fn derive_with(&self, asked: &Request, signs: Signs) -> Result<Derived, Error> {
         let (problem, batch) = self.problem(asked)?;
-        let inputs = problem
+        let mut inputs: Vec<InputInfo> = problem
             .graph
             .inputs()
             .into_iter()
             .map(|(name, id)| InputInfo { name, fact: problem.graph.fact(id).clone() })
             .collect();
-        let wrt = input_name(&problem.graph, problem.x);
+        if asked.wants.drift {
+            let fact = problem.graph.fact(problem.x).clone();
+            inputs.push(InputInfo { name: SCORE.to_owned(), fact });
+        }
+        let (wrt, output) = (problem.wrt(), problem.output.clone());
         let (dimension, target) = (problem.dimension, problem.target);
+        let is_flat = matches!(problem.cut, Cut::Flat);
         let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
         let derivation = problem.derive(asked.method, asked.wants, signs, lanes)?;
         Ok(Derived {
             derivation,
             inputs,
             wrt,
+            output,
             target,
             dimension,
+            is_flat,
             batch,
             seed: asked.seed,
             wants: asked.wants,
@@ -206,10 +213,6 @@ impl Model {
         let outputs = &self.onnx.proto.graph.as_ref()?.output;
         outputs.iter().find(|o| taste_ops::declares_floats(o)).map(|o| o.name.clone())
     }
-}
-
-fn input_name(graph: &Graph, id: Id) -> String {
-    graph.inputs().into_iter().find(|(_, i)| *i == id).map_or_else(String::new, |(n, _)| n)
 }
 
 /// Whether every output has one row a sample.
@@ -270,8 +273,10 @@ pub struct Derived {
     pub(crate) derivation: Derivation,
     pub(crate) inputs: Vec<InputInfo>,
     pub(crate) wrt: String,
+    pub(crate) output: String,
     pub(crate) target: Target,
     pub(crate) dimension: usize,
+    pub(crate) is_flat: bool,
     pub(crate) batch: Batch,
     pub(crate) seed: u64,
     pub(crate) wants: Wants,
@@ -297,6 +302,17 @@ impl Derived {
     /// The input that is differentiated by.
     pub fn wrt(&self) -> &str {
         &self.wrt
+    }
+
+    /// The output that the target is a function of.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// Whether the target is piecewise affine in the input, so that its second derivatives are zero almost
+    /// everywhere.
+    pub fn is_flat(&self) -> bool {
+        self.is_flat
     }
 
     /// The inputs of the model.

@@ -21,6 +21,8 @@ pub struct Outputs {
     pub stderr: Option<Value>,
     /// ∂²f/∂xᵢ², in the shape of the input.
     pub diagonal: Option<Value>,
+    /// s·∇f, in the shape of the value.
+    pub drift: Option<Value>,
 }
 
 /// A derivative in an engine.
@@ -125,6 +127,7 @@ impl Compiled {
                 "laplacian" => outputs.laplacian = Some(value),
                 "stderr" => outputs.stderr = Some(value),
                 "diagonal" => outputs.diagonal = Some(value),
+                "drift" => outputs.drift = Some(value),
                 _ => {}
             }
         }
@@ -321,7 +324,7 @@ fn first_not_finite(value: &Value) -> usize {
 
 impl Outputs {
     fn of(value: Value) -> Self {
-        Self { value, gradient: None, laplacian: None, stderr: None, diagonal: None }
+        Self { value, gradient: None, laplacian: None, stderr: None, diagonal: None, drift: None }
     }
 
     fn map(self, f: &dyn Fn(&Value) -> Value) -> Self {
@@ -332,6 +335,7 @@ impl Outputs {
             laplacian: each(self.laplacian),
             stderr: each(self.stderr),
             diagonal: each(self.diagonal),
+            drift: each(self.drift),
         }
     }
 
@@ -347,6 +351,7 @@ impl Outputs {
             laplacian: column(&|p| p.laplacian.as_ref())?,
             stderr: column(&|p| p.stderr.as_ref())?,
             diagonal: column(&|p| p.diagonal.as_ref())?,
+            drift: column(&|p| p.drift.as_ref())?,
         })
     }
 }

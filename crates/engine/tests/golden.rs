@@ -134,7 +134,8 @@ fn derive(
 ) -> Result<Outputs, Box<dyn Error>> {
     let model = Model::open(&case.join("model.onnx"))?;
     let laplacian = case.join("lap.npy").exists();
-    let wants = Wants { gradient: true, laplacian, diagonal: diagonal && laplacian, stderr: false };
+    let wants =
+        Wants { gradient: true, laplacian, diagonal: diagonal && laplacian, ..Wants::default() };
     let inputs = inputs(case, &model);
     let sample_shapes = inputs.iter().map(|(n, v)| (n.clone(), v.shape()[1..].to_vec())).collect();
     let request = Request { method, wants, sample_shapes, ..Request::default() };

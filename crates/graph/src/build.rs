@@ -225,8 +225,14 @@ impl<'g> Build<'g> {
         Ok(self.graph.push(Arc::new(Concat { axis: 0 }), &results)?[0])
     }
 
-    /// One lane as a value without lanes.
-    pub fn lane_of(&mut self, id: Id, lane: usize) -> Result<Id, OpError> {
+    /// One lane as a value without lanes, spread over the batch.
+    pub fn lane(&mut self, id: Id, lane: usize) -> Result<Id, OpError> {
+        let shape = self.fact(id).shape.clone();
+        let single = self.lane_of(id, lane)?;
+        self.expand(single, &shape)
+    }
+
+    fn lane_of(&mut self, id: Id, lane: usize) -> Result<Id, OpError> {
         let span = Span { start: lane, step: 1, len: 1 };
         let slice = self.graph.push(Arc::new(Slice::along(0, span)), &[id])?[0];
         let shape = self.graph.fact(slice).shape[1..].to_vec();

@@ -82,6 +82,26 @@ impl Emitter<'_> {
         name
     }
 
+    /// A constant made from constant argument `i`, written once however often the same is made of it;
+    /// nothing if the argument is computed.
+    pub fn made_from(
+        &mut self,
+        i: usize,
+        recipe: &str,
+        make: impl FnOnce(&Tensor) -> Result<Tensor, OpError>,
+    ) -> Result<Option<String>, OpError> {
+        let id = self.graph.nodes()[self.current].args[i];
+        let Some(source) = self.graph.as_constant(id) else { return Ok(None) };
+        let key = format!("{recipe} of value {}", id.index());
+        if let Some(name) = self.consed.get(&key) {
+            return Ok(Some(name.clone()));
+        }
+        let made = make(source)?;
+        let name = self.tensor(&made);
+        self.consed.insert(key, name.clone());
+        Ok(Some(name))
+    }
+
     /// A vector of integers.
     pub fn ints(&mut self, values: &[i64]) -> String {
         self.tensor(&Tensor::ints(values))
@@ -132,7 +152,10 @@ impl Emitter<'_> {
     /// `Reshape` of a value.
     pub fn reshape(&mut self, x: &str, dims: &[Dim]) -> String {
         let target = self.reshape_target(dims);
-        self.node("Reshape", &[x.to_owned(), target], vec![])
+        // A size of 0 stands for the size of the argument there, unless the node says otherwise.
+        let empty = dims.iter().any(|d| d.as_fixed() == Some(0));
+        let attrs = if empty { vec![builders::attr_int("allowzero", 1)] } else { vec![] };
+        self.node("Reshape", &[x.to_owned(), target], attrs)
     }
 
     /// `Pad` with zeros; `pads` as in ONNX, all the beginnings and then all the ends.

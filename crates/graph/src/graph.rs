@@ -155,6 +155,9 @@ impl Graph {
 
     /// Applies an operator. Constants are folded, and a node that exists already is reused.
     pub fn push(&mut self, op: Arc<dyn Op>, args: &[Id]) -> Result<Vec<Id>, OpError> {
+        if let Some(same) = op.same_as(self, args) {
+            return Ok(vec![same]);
+        }
         let key = (format!("{op:?}"), args.to_vec());
         if let Some(&node) = self.consed.get(&key) {
             return Ok(self.nodes[node].outs.clone());
@@ -258,6 +261,29 @@ impl Graph {
         let mut order: Vec<usize> = seen.into_iter().collect();
         order.sort_unstable();
         order
+    }
+
+    /// The nodes between `start` and `end` that derivatives may flow through, in order.
+    pub fn between(&self, start: Id, end: Id) -> Vec<usize> {
+        let first = self.node_index(start);
+        let mut seen = std::collections::BTreeSet::new();
+        let mut stack = vec![end];
+        while let Some(id) = stack.pop() {
+            let n = self.node_index(id);
+            let node = &self.nodes[n];
+            if n > first && !matches!(node.op.calculus(), Calculus::Constant) && seen.insert(n) {
+                stack.extend(&node.args);
+            }
+        }
+        seen.into_iter().collect()
+    }
+
+    /// Whether a value is this float of rank 0.
+    pub fn is_scalar(&self, id: Id, value: f64) -> bool {
+        self.as_constant(id)
+            .filter(|t| t.shape().is_empty())
+            .and_then(crate::Tensor::as_scalar)
+            .is_some_and(|v| v.to_bits() == value.to_bits())
     }
 
     /// Marks the values, among the results of `nodes`, that derivatives with respect to `wrt` flow

@@ -2,7 +2,7 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
-use crate::{Build, Concrete, DType, Dim, Emitter, Fact, Id, Tensor};
+use crate::{Build, Concrete, DType, Dim, Emitter, Fact, Graph, Id, Tensor};
 
 /// An operator with all its attributes.
 ///
@@ -34,6 +34,17 @@ pub trait Op: fmt::Debug + Any + Send + Sync {
     /// so that one position cannot stand for all even where they are equal: running sums.
     fn mixes(&self, _axis: usize) -> bool {
         false
+    }
+
+    /// Whether element i of the result depends on element i of each argument alone, after broadcasting.
+    /// Pointwise operators are so by nature; composite ones must not claim it.
+    fn is_elementwise(&self) -> bool {
+        false
+    }
+
+    /// An argument that the result is equal to, as x in x · 1.
+    fn same_as(&self, _graph: &Graph, _args: &[Id]) -> Option<Id> {
+        None
     }
 
     /// Writes ONNX nodes and returns the names of their results.

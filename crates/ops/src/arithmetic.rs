@@ -12,7 +12,7 @@ use crate::{
     Entry, Reader, Sample,
     activation::Swish,
     cast::Cast,
-    compare::Compare,
+    compare::{Compare, Where},
     pointwise::{EXP, LOG, RECIPROCAL, SIGMOID, SQRT, Scalar, Sign, Unary, floor, quadratic},
 };
 
@@ -55,6 +55,10 @@ impl Op for Div {
 
     fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
         Lift::Broadcast
+    }
+
+    fn is_elementwise(&self) -> bool {
+        self.fixed
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
@@ -380,17 +384,21 @@ fn read_div(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![r.b.push(Div { fixed }, &[x, y])?])
 }
 
-/// Floats are rounded down by composition: engines want `fmod` for them.
+/// Floats are rounded down by composition: engines want `fmod` for them. Where the remainder has not the
+/// sign of the divisor, the divisor is added.
 fn read_mod(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let [x, y] = r.take()?;
     let truncated = r.flag("fmod", false);
     if truncated || r.fact(x).dtype != DType::Float {
         return Ok(vec![r.b.push(Mod { truncated }, &[x, y])?]);
     }
-    let quotient = r.b.push(Div { fixed: false }, &[x, y])?;
-    let quotient = floor(&mut r.b, quotient)?;
-    let whole = r.b.mul(y, quotient)?;
-    Ok(vec![r.b.sub(x, whole)?])
+    let rest = r.b.push(Mod { truncated: true }, &[x, y])?;
+    let signs = [r.b.push(Sign, &[rest])?, r.b.push(Sign, &[y])?];
+    let sign = r.b.mul(signs[0], signs[1])?;
+    let zero = r.b.scalar(0.0);
+    let differ = r.b.push(Compare::Less, &[sign, zero])?;
+    let moved = r.b.add(rest, y)?;
+    Ok(vec![r.b.push(Where, &[differ, moved, rest])?])
 }
 
 /// The number that all elements of a constant are equal to.
@@ -487,6 +495,7 @@ fn mod_samples() -> Vec<Sample> {
         floats("floats").active_in(&[2, 3], 1.1, 1.2).int("fmod", 1),
         floats("a constant divisor").constant(Tensor::scalar(1.5)).int("fmod", 1),
         floats("floats rounded down").constant(Tensor::scalar(1.5)),
+        floats("rounded down, a negative divisor").active_in(&[2, 3], -1.2, -1.1),
     ]
 }
 

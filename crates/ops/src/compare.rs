@@ -224,6 +224,10 @@ impl Op for Where {
         Lift::Broadcast
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
         if e.out_fact(0).dtype != DType::Bool {
             return Ok(vec![e.node("Where", args, vec![])]);

@@ -10,7 +10,7 @@ use taste_graph::{
 };
 use taste_onnx::{ElemType, builders};
 
-use crate::{Entry, Reader, Sample, gather::int_tensor};
+use crate::{Entry, Reader, Sample, cast::Cast, gather::int_tensor};
 
 /// The largest tensor that is written out as a constant here.
 const LIMIT: usize = 1 << 24;
@@ -117,6 +117,8 @@ impl Op for Range {
 }
 
 fn read_range(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    // The precision of the sums.
+    r.ignore("stash_type");
     if r.fact(r.arg(0)?).dtype == DType::Float {
         let mut ends = [0.0; 3];
         for (i, end) in ends.iter_mut().enumerate() {
@@ -255,10 +257,8 @@ impl Op for OneHot {
 /// off + hot · (on − off).
 fn read_one_hot(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let [mut indices, _, values] = r.take()?;
-    if let Some(Tensor::Float(a)) = r.b.graph().as_constant(indices) {
-        #[expect(clippy::cast_possible_truncation, reason = "an index, whatever its type")]
-        let whole = a.mapv(|v| v as i64);
-        indices = r.b.graph_mut().constant(whole.into());
+    if r.fact(indices).dtype == DType::Float {
+        indices = r.b.push(Cast { to: DType::Int }, &[indices])?;
     }
     let depth = match r.b.graph().as_constant(r.arg(1)?).and_then(Tensor::as_scalar) {
         Some(depth) if depth.fract() == 0.0 && (0.0..LIMIT as f64).contains(&depth) => {

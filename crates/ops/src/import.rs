@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt,
+    ops::RangeInclusive,
 };
 
 use ndarray::{ArrayD, IxDyn};
@@ -83,6 +84,8 @@ impl From<OpError> for ImportError {
     }
 }
 
+/// The versions of the standard operators that are read.
+const OPSETS: RangeInclusive<i64> = 7..=28;
 /// Functions may call functions, and branches hold branches, this deep.
 const CALL_DEPTH: usize = 16;
 /// A graph may have this many nodes once functions are written out.
@@ -118,9 +121,10 @@ pub fn import(
         problems: Vec::new(),
     };
     let opset = importer.opsets.get("").copied().unwrap_or(1);
-    if !(7..=25).contains(&opset) {
+    if !OPSETS.contains(&opset) {
+        let (first, last) = (OPSETS.start(), OPSETS.end());
         return Err(ImportError::Model(format!(
-            "opset {opset} is outside the supported range 7 to 25"
+            "opset {opset} is outside the supported range {first} to {last}"
         )));
     }
     let mut scope = Scope::default();
@@ -531,7 +535,7 @@ fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, I
 }
 
 /// A tensor of a file, with floats as doubles and integers as 64-bit ones.
-pub(crate) fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
+pub fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
     let data = model.tensor(tensor).map_err(|e| OpError::invalid(e.to_string()))?;
     let shape = IxDyn(&data.dims);
     let misfit =

@@ -83,8 +83,14 @@ fn read_space_to_depth(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let (block, [n, c, h, w]) = blocks(r, x)?;
     let b = Dim::from(block);
     let (h, w) = (part(h, block)?, part(w, block)?);
+    let mode = r.string_or("mode", "DCR");
+    let perm = match mode.as_str() {
+        "DCR" => [0, 3, 5, 1, 2, 4],
+        "CRD" => [0, 1, 3, 5, 2, 4],
+        _ => return Err(OpError::unsupported("mode", mode)),
+    };
     let x = r.b.reshape(x, &[n, c, h, b, w, b])?;
-    let x = r.b.transpose(x, &[0, 3, 5, 1, 2, 4])?;
+    let x = r.b.transpose(x, &perm)?;
     Ok(vec![r.b.reshape(x, &[n, times(c, block * block)?, h, w])?])
 }
 
@@ -223,6 +229,12 @@ fn space_to_depth_samples() -> Vec<Sample> {
     vec![
         Sample::new("blocks of 2").active(&[1, 2, 2, 4]).int("blocksize", 2).batched(),
         Sample::new("blocks of 3").active(&[2, 1, 3, 3]).int("blocksize", 3).batched(),
+        Sample::new("columns first")
+            .active(&[1, 2, 2, 4])
+            .int("blocksize", 2)
+            .string("mode", "CRD")
+            .opset(28)
+            .batched(),
     ]
 }
 

@@ -31,7 +31,7 @@ mod slice;
 mod softmax;
 mod table;
 
-pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats, import};
+pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats, decode, import};
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};

@@ -55,6 +55,16 @@ impl Op for MatMul {
 }
 
 fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64>, OpError> {
+    if b.ndim() == 2 && a.ndim() > 2 {
+        // One matrix on the right: all rows at once.
+        let columns = a.shape()[a.ndim() - 1];
+        let rows = a.len().checked_div(columns).unwrap_or(0);
+        let misfit = |e: ndarray::ShapeError| OpError::invalid(e.to_string());
+        let a = a.to_shape((rows, columns)).map_err(misfit)?;
+        let b = b.view().into_dimensionality::<Ix2>().map_err(misfit)?;
+        let product = a.dot(&b).as_standard_layout().into_owned();
+        return product.into_shape_with_order(IxDyn(shape)).map_err(misfit);
+    }
     let spread = |x: &Array<f64>| -> Result<ArrayD<f64>, OpError> {
         let mut full = shape[..shape.len() - 2].to_vec();
         full.extend(&x.shape()[x.ndim() - 2..]);

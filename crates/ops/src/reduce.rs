@@ -12,8 +12,11 @@ use taste_onnx::builders;
 use crate::{
     Entry, Reader, Sample,
     arg::{ArgExtreme, Select},
-    shape::product,
+    arithmetic::int,
+    cast::Cast,
+    compare::Compare,
     pointwise::{EXP, LOG, RECIPROCAL, SQRT, Sign, Unary},
+    shape::product,
 };
 
 /// Which end of the order.
@@ -391,8 +394,19 @@ fn read_op<O: Op>(
     read(r, |b, x, axes| if axes.is_empty() { Ok(x) } else { b.push(op(axes.to_vec()), &[x]) })
 }
 
+/// False is below true.
 fn read_extreme(r: &mut Reader<'_, '_>, extreme: Extreme) -> Result<Vec<Id>, OpError> {
-    read_op(r, |axes| ReduceExtreme { axes, extreme, frozen: false })
+    let op = |axes| ReduceExtreme { axes, extreme, frozen: false };
+    if r.fact(r.arg(0)?).dtype != DType::Bool {
+        return read_op(r, op);
+    }
+    read(r, |b, x, axes| {
+        let x = b.push(Cast { to: DType::Int }, &[x])?;
+        let y = b.push(op(axes.to_vec()), &[x])?;
+        // The extreme of nothing is far below or above.
+        let zero = b.graph_mut().constant(int(0));
+        b.push(Compare::Greater, &[y, zero])
+    })
 }
 
 fn read_sum(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {

@@ -4,7 +4,7 @@
 //! matrix. Two kinds of matrices have cheaper forms: repeating every element is broadcasting, and
 //! keeping every so many is a slice.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayD, IxDyn};
 use taste_graph::{
     Dim, Id, OpError, Tensor,
     algebra::{Slice, Span},
@@ -23,6 +23,8 @@ enum Coordinates {
     PytorchHalfPixel,
     AlignCorners,
     Asymmetric,
+    /// Across the part of the axis that is asked for; outside the axis there is nothing.
+    Cropped,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +61,12 @@ struct Along {
     to: usize,
     /// The new size before it was rounded.
     width: f64,
+    /// The part of the axis that is cropped to, from 0 to 1.
+    part: [f64; 2],
 }
+
+/// All of an axis.
+const WHOLE: [f64; 2] = [0.0, 1.0];
 
 /// The weights of source positions for one output position.
 type Row = Vec<(usize, f64)>;
@@ -70,7 +77,7 @@ const MATRIX_LIMIT: usize = 1 << 24;
 impl Method {
     /// The source position of output position `i`.
     fn source(self, along: Along, i: usize) -> f64 {
-        let Along { from, to, width, .. } = along;
+        let Along { from, to, width, part: [start, end], .. } = along;
         let (from, to, i) = (from as f64, to as f64, i as f64);
         let half_pixel = (i + 0.5) * from / width - 0.5;
         match self.coordinates {
@@ -88,12 +95,19 @@ impl Method {
                 if last == 0.0 { 0.0 } else { i * (from - 1.0) / last }
             }
             Coordinates::Asymmetric => i * from / width,
+            Coordinates::Cropped => {
+                let share = if width == 1.0 { 0.5 } else { i / (width - 1.0) };
+                (start + share * (end - start)) * (from - 1.0)
+            }
         }
     }
 
     fn row(self, along: Along, i: usize) -> Row {
         let x = self.source(along, i);
         let last = along.from.saturating_sub(1) as f64;
+        if matches!(self.coordinates, Coordinates::Cropped) && !(0.0..=last).contains(&x) {
+            return Vec::new();
+        }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -281,7 +295,7 @@ fn from_scales(
             reason = "between 0 and the limit"
         )]
         let to = width.floor() as usize;
-        changes.push(Along { axis, from, to, width });
+        changes.push(Along { axis, from, to, width, part: WHOLE });
     }
     Ok(changes)
 }
@@ -327,9 +341,53 @@ fn from_sizes(
         let from = r.fixed_size(x, axis)?;
         let to = size.as_fixed().and_then(|s| usize::try_from(s).ok());
         let to = to.ok_or_else(|| OpError::unsupported("a size of", size))?;
-        changes.push(Along { axis, from, to, width: to as f64 });
+        changes.push(Along { axis, from, to, width: to as f64, part: WHOLE });
     }
     Ok(changes)
+}
+
+/// Sets the parts of axes that are cropped to: all starts, then all ends.
+fn crop(
+    r: &Reader<'_, '_>,
+    x: Id,
+    axes: &[usize],
+    ends: &[f64],
+    changes: &mut Vec<Along>,
+) -> Result<(), OpError> {
+    if ends.len() != 2 * axes.len() {
+        return Err(OpError::shape("two ends an axis", 2 * axes.len(), ends.len()));
+    }
+    for (&axis, (&start, &end)) in axes.iter().zip(ends.iter().zip(&ends[axes.len()..])) {
+        let part = [start, end];
+        if let Some(along) = changes.iter_mut().find(|c| c.axis == axis) {
+            along.part = part;
+        } else if part != WHOLE {
+            let size = r.fixed_size(x, axis)?;
+            changes.push(Along { axis, from: size, to: size, width: size as f64, part });
+        }
+    }
+    Ok(())
+}
+
+/// `value` at the output positions that fall outside the input, 0 elsewhere.
+fn outside(rank: usize, changes: &[Along], method: Method, value: f64) -> Result<Tensor, OpError> {
+    let mut shape = vec![1; rank];
+    for along in changes {
+        shape[along.axis] = along.to;
+    }
+    let elements = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    if elements.is_none_or(|n| n > MATRIX_LIMIT) {
+        return Err(OpError::unsupported(
+            "extrapolation_value for the shape",
+            format!("{shape:?}"),
+        ));
+    }
+    let misses: Vec<(usize, Vec<bool>)> = changes
+        .iter()
+        .map(|&c| (c.axis, (0..c.to).map(|i| method.row(c, i).is_empty()).collect()))
+        .collect();
+    let at = |i: IxDyn| if misses.iter().any(|(axis, miss)| miss[i[*axis]]) { value } else { 0.0 };
+    Ok(ArrayD::from_shape_fn(IxDyn(&shape), at).into())
 }
 
 /// The floats of argument `i`; nothing if it is left out or empty.
@@ -356,6 +414,7 @@ fn read_resize(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         "pytorch_half_pixel" => Coordinates::PytorchHalfPixel,
         "align_corners" => Coordinates::AlignCorners,
         "asymmetric" => Coordinates::Asymmetric,
+        "tf_crop_and_resize" => Coordinates::Cropped,
         _ => return Err(OpError::unsupported("coordinate_transformation_mode", coordinates)),
     };
     let rounding = r.string_or("nearest_mode", "round_prefer_floor");
@@ -373,8 +432,7 @@ fn read_resize(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         "cubic" => Kernel::Cubic(a),
         _ => return Err(OpError::unsupported("mode", mode)),
     };
-    // The value outside a region matters to one mode of coordinates only, which is refused.
-    r.ignore("extrapolation_value");
+    let beyond = r.float_or("extrapolation_value", 0.0);
     let method = Method {
         coordinates,
         kernel,
@@ -390,11 +448,21 @@ fn read_resize(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     if (1..axes.len()).any(|i| axes[..i].contains(&axes[i])) {
         return Err(OpError::shape("different axes", rank, axes));
     }
-    let changes = match given_floats(r, 2)? {
+    let mut changes = match given_floats(r, 2)? {
         Some(scales) => from_scales(r, x, &axes, &scales)?,
         None => from_sizes(r, x, &axes, &r.known_ints(3)?, &policy)?,
     };
-    Ok(vec![resample(r, x, &changes, method)?])
+    if !matches!(coordinates, Coordinates::Cropped) {
+        return Ok(vec![resample(r, x, &changes, method)?]);
+    }
+    let ends = given_floats(r, 1)?.ok_or_else(|| OpError::invalid("roi is missing"))?;
+    crop(r, x, &axes, &ends, &mut changes)?;
+    let y = resample(r, x, &changes, method)?;
+    if beyond == 0.0 {
+        return Ok(vec![y]);
+    }
+    let beyond = r.b.graph_mut().constant(outside(rank, &changes, method, beyond)?);
+    Ok(vec![r.b.add(y, beyond)?])
 }
 
 /// The forms before positions could be chosen.
@@ -480,6 +548,16 @@ fn samples() -> Vec<Sample> {
             .omitted()
             .constant(scales(&[1.0, 1.5, 2.0, 1.0]))
             .string("mode", "linear")
+            .batched(),
+        Sample::new("cropped")
+            .active(&[1, 1, 3, 4])
+            .constant(scales(&[0.2, -0.3, 0.9, 1.2]))
+            .omitted()
+            .ints(&[3, 5])
+            .int_list("axes", &[2, 3])
+            .string("mode", "linear")
+            .string(coordinates, "tf_crop_and_resize")
+            .float("extrapolation_value", 0.5)
             .batched(),
         Sample::new("a vector")
             .active(&[4])

@@ -8,9 +8,9 @@ use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    shape::product,
     pointwise::{EXP, LOG, Unary},
     reduce::ReduceExtreme,
+    shape::product,
 };
 
 /// exp(x) / Σ exp(x) along an axis, or its logarithm.

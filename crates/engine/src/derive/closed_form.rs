@@ -26,33 +26,50 @@ fn ignores_offset(target: Target) -> bool {
     )
 }
 
-/// Rows of the Jacobian as a stack (N × K × D): products of cotangents at z with J.
-fn pull(b: &mut Build<'_>, p_x: Id, z: Id, cotangents: Id, dimension: usize) -> Result<Id, OpError> {
-    let rows = diff::vjp(b, &Derivatives::from([(z, cotangents)]), &[p_x])?[0];
-    let rows = match rows {
-        Some(rows) => b.stacked(rows)?,
-        None => b.zeros_like(p_x)?,
+/// Up to this many products are built side by side for inputs with space, each on arrays of the model's
+/// own shapes: engines keep those in the layout of their convolutions and in cache.
+const SIDE_BY_SIDE: usize = 32;
+
+/// Rows of the Jacobian as a stack (N × K × D): products of cotangents at z, in lanes, with J.
+fn pull(b: &mut Build<'_>, x: Id, z: Id, cotangents: Id, dimension: usize) -> Result<Id, OpError> {
+    let (rows, count) = (b.fact(x).shape[0], b.lanes(cotangents).unwrap_or(1));
+    if b.fact(x).rank() > 2 && count <= SIDE_BY_SIDE {
+        let mut parts = Vec::with_capacity(count);
+        for lane in 0..count {
+            let ct = b.lane(cotangents, lane)?;
+            let row = match diff::vjp(b, &Derivatives::from([(z, ct)]), &[x])?[0] {
+                Some(row) => row,
+                None => b.zeros_like(x)?,
+            };
+            parts.push(b.reshape(row, &[rows, Dim::from(1), Dim::from(dimension)])?);
+        }
+        return functions::concat(b, &parts, 1);
+    }
+    let stack = match diff::vjp(b, &Derivatives::from([(z, cotangents)]), &[x])?[0] {
+        Some(stack) => b.stacked(stack)?,
+        None => return Err(OpError::invalid("the output does not depend on the input")),
     };
     // (K, N, x…) → (N, K, D)
     let mut plain = Build::new(b.graph_mut());
-    let shape = plain.fact(rows).shape.clone();
-    let flat = plain.reshape(rows, &[shape[0], shape[1], Dim::from(dimension)])?;
+    let flat = plain.reshape(stack, &[Dim::from(count), rows, Dim::from(dimension)])?;
     plain.transpose(flat, &[1, 0, 2])
 }
 
-/// One cotangent for every entry of z: the identity.
-fn unit_cotangents(b: &mut Build<'_>, z: Id) -> Result<Id, OpError> {
+/// One cotangent for every entry of z: the identity; or, `relative` to the last entry, one fewer.
+fn unit_cotangents(b: &mut Build<'_>, z: Id, relative: bool) -> Result<Id, OpError> {
     let fact = b.fact(z).clone();
     let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(1)).collect();
     let width: usize = shape.iter().product();
     let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
-    let mut values = vec![0.0; width * rows * width];
-    for k in 0..width {
-        for row in 0..rows {
-            values[(k * rows + row) * width + k] = 1.0;
+    let lanes = width - usize::from(relative);
+    let mut values = vec![0.0; lanes * rows * width];
+    for (i, row) in values.chunks_exact_mut(width).enumerate() {
+        row[i / rows] = 1.0;
+        if relative {
+            row[width - 1] = -1.0;
         }
     }
-    let full: Vec<usize> = [width, rows].into_iter().chain(shape).collect();
+    let full: Vec<usize> = [lanes, rows].into_iter().chain(shape).collect();
     let id = b.graph_mut().constant(Tensor::floats(&full, values)?);
     b.declare_lanes(id, z)
 }
@@ -80,6 +97,7 @@ pub(super) fn build(
     p: &mut Problem,
     wants: Wants,
     top: Option<usize>,
+    score: Option<Id>,
     outputs: &mut Vec<(String, Id)>,
 ) -> Result<(), Error> {
     let z = logits(p)?;
@@ -91,18 +109,17 @@ pub(super) fn build(
     if wants.gradient && top.is_some() {
         outputs.push(("gradient".to_owned(), p.gradient()?));
     }
+    if p.target == Target::EveryProb {
+        return every_class(p, wants, z, score, outputs);
+    }
     let stack = top.map(|k| top_cotangents(p, z, k)).transpose()?;
     let lanes = Dim::from(top.unwrap_or(width));
     let mut b = Build::new(&mut p.graph);
     let units = match stack {
         Some(stack) => b.declare_lanes(stack, z)?,
-        None => unit_cotangents(&mut b, z)?,
+        None => unit_cotangents(&mut b, z, false)?,
     };
     let jacobian = pull(&mut b, p.x, z, units, d)?;
-    if p.target == Target::EveryProb {
-        let probabilities = p.head.probabilities(&mut b)?;
-        return every_class(p, wants, probabilities, jacobian, outputs);
-    }
     // ∂h/∂z and the rows of ∇²h.
     let one = b.scalar(1.0);
     let ones = b.expand(one, &[rows])?;
@@ -157,21 +174,36 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Δp_k = p_k(‖g_k − ḡ‖² − V) and ∂_dd p_k for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖².
+/// Δp_k = p_k(‖g_k − ḡ‖² − V) and ∂_dd p_k for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖². Only
+/// differences of the gᵢ enter, so they are taken relative to the last class, whose row is zero.
 fn every_class(
     p: &mut Problem,
     wants: Wants,
-    probabilities: Id,
-    jacobian: Id,
+    z: Id,
+    score: Option<Id>,
     outputs: &mut Vec<(String, Id)>,
 ) -> Result<(), Error> {
     let (rows, width, sample) = (p.rows(), Dim::from(p.head.width), p.sample_shape());
+    let dimension = Dim::from(p.dimension);
     let mut b = Build::new(&mut p.graph);
+    let units = unit_cotangents(&mut b, z, true)?;
+    let relative = pull(&mut b, p.x, z, units, p.dimension)?;
+    let mut b = Build::new(&mut p.graph);
+    let zero = b.scalar(0.0);
+    let last = b.expand(zero, &[rows, Dim::from(1), dimension])?;
+    let jacobian = functions::concat(&mut b, &[relative, last], 1)?;
+    let probabilities = p.head.probabilities(&mut b)?;
     let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
     let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;
     let mean = functions::matmul(&mut b, row, jacobian)?;
     let off = b.sub(jacobian, mean)?;
     let maps: Vec<Dim> = [rows, width].into_iter().chain(sample).collect();
+    if let Some(score) = score {
+        let score = b.reshape(score, &[rows, dimension, Dim::from(1)])?;
+        let along = functions::matmul(&mut b, off, score)?;
+        let along = b.reshape(along, &[rows, width])?;
+        outputs.push(("drift".to_owned(), b.mul(along, probabilities)?));
+    }
     if wants.gradient {
         let gradient = b.mul(off, column)?;
         outputs.push(("gradient".to_owned(), b.reshape(gradient, &maps)?));

@@ -24,6 +24,8 @@ pub struct Wants {
     pub stderr: bool,
     /// ∂²f/∂xᵢ² for every i.
     pub diagonal: bool,
+    /// s·∇f for a field s that is fed as the input `score`, in the shape of x.
+    pub drift: bool,
 }
 
 impl Wants {
@@ -74,6 +76,8 @@ pub(crate) struct Derivation {
     pub(crate) reason: String,
 }
 
+/// The input that carries the field of the drift.
+pub(crate) const SCORE: &str = "score";
 /// Inputs of up to this many entries are derived along the whole basis.
 pub(crate) const EXACT_LIMIT: usize = 1024;
 /// Outputs of up to this many entries are derived one by one.
@@ -82,8 +86,11 @@ pub(crate) const CLASS_LIMIT: usize = 128;
 const PROBES: usize = 16;
 
 /// A model with a target, before a method is chosen.
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) graph: Graph,
+    /// The output's name.
+    pub(crate) output: String,
     pub(crate) x: Id,
     pub(crate) head: Head,
     pub(crate) target: Target,
@@ -120,7 +127,7 @@ impl Problem {
         let target = target.unwrap_or_else(|| head.default_target());
         let f = head.build(&mut graph, target)?;
         let cut = cut(&graph, f, x, head.width)?;
-        Ok(Self { graph, x, head, target, f, dimension, cut })
+        Ok(Self { graph, output: output.0.to_owned(), x, head, target, f, dimension, cut })
     }
 
     /// The method for this model, and why.
@@ -190,6 +197,19 @@ impl Problem {
         let mut outputs = vec![("value".to_owned(), self.f)];
         let mut schedule = Schedule::Once;
         let mut sign_input = None;
+        let score = wants.drift.then(|| {
+            let fact = self.graph.fact(self.x).clone();
+            self.graph.input(SCORE, fact)
+        });
+        if let Some(score) = score.filter(|_| !wants.second_order() || !self.drift_from_jacobian(method)) {
+            let mut b = Build::new(&mut self.graph);
+            let seeds = diff::Derivatives::from([(self.x, score)]);
+            let drift = match diff::jvp(&mut b, &[self.f], &seeds)?[0] {
+                Some(drift) => drift,
+                None => b.zeros_like(self.f)?,
+            };
+            outputs.push(("drift".to_owned(), drift));
+        }
         if !wants.second_order() {
             if wants.gradient {
                 outputs.push(("gradient".to_owned(), self.gradient()?));
@@ -198,8 +218,8 @@ impl Problem {
             self.flat(wants, &mut outputs)?;
         } else {
             match method {
-                Method::ClosedForm => closed_form::build(&mut self, wants, None, &mut outputs)?,
-                Method::ClosedFormTop(k) => closed_form::build(&mut self, wants, Some(k), &mut outputs)?,
+                Method::ClosedForm => closed_form::build(&mut self, wants, None, score, &mut outputs)?,
+                Method::ClosedFormTop(k) => closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?,
                 Method::Probe(m) => {
                     sign_input = closed_form::probe(&mut self, wants, m, signs, &mut outputs)?;
                 }
@@ -217,6 +237,11 @@ impl Problem {
             }
         }
         Ok(Derivation { graph: self.graph, outputs, schedule, signs: sign_input, method, reason })
+    }
+
+    /// Whether the rows of the Jacobian are there anyway, so that the drift costs one product with them.
+    fn drift_from_jacobian(&self, method: Method) -> bool {
+        method == Method::ClosedForm && self.target == Target::EveryProb
     }
 
     /// ∇f, zeros if f does not depend on x.
@@ -250,6 +275,12 @@ impl Problem {
             outputs.push((name.to_owned(), b.zeros_like(like)?));
         }
         Ok(())
+    }
+
+    /// The name of the input that is differentiated by.
+    pub(crate) fn wrt(&self) -> String {
+        let named = self.graph.inputs().into_iter().find(|(_, id)| *id == self.x);
+        named.map_or_else(String::new, |(name, _)| name)
     }
 
     /// The sizes of one sample of the input.

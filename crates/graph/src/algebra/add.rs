@@ -1,5 +1,5 @@
 use super::{infer_elementwise, zip_elements};
-use crate::{Build, Calculus, Concrete, Emitter, Id, Lift, Linear, Op, OpError, Tensor, op::take};
+use crate::{Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Linear, Op, OpError, Tensor, op::take};
 
 /// x + y, or x − y, with broadcasting.
 #[derive(Debug)]
@@ -34,6 +34,18 @@ impl Op for Add {
 
     fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
         Lift::Broadcast
+    }
+
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
+    fn same_as(&self, graph: &Graph, args: &[Id]) -> Option<Id> {
+        match args {
+            [x, zero] if graph.is_scalar(*zero, 0.0) => Some(*x),
+            [zero, x] if graph.is_scalar(*zero, 0.0) && !self.minus => Some(*x),
+            _ => None,
+        }
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {

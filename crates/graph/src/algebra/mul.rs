@@ -1,6 +1,6 @@
 use super::{infer_elementwise, zip_elements};
 use crate::{
-    Bilinear, Build, Calculus, Concrete, Emitter, Id, Lift, Op, OpError, Side, Tensor, op::take,
+    Bilinear, Build, Calculus, Concrete, Emitter, Graph, Id, Lift, Op, OpError, Side, Tensor, op::take,
 };
 
 /// x · y, element by element, with broadcasting.
@@ -28,6 +28,18 @@ impl Op for Mul {
 
     fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
         Lift::Broadcast
+    }
+
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
+    fn same_as(&self, graph: &Graph, args: &[Id]) -> Option<Id> {
+        match args {
+            [x, one] if graph.is_scalar(*one, 1.0) => Some(*x),
+            [one, x] if graph.is_scalar(*one, 1.0) => Some(*x),
+            _ => None,
+        }
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {

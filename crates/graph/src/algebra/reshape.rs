@@ -63,8 +63,7 @@ impl Op for Reshape {
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        let shape = e.reshape_target(&self.shape);
-        Ok(vec![e.node("Reshape", &[args[0].clone(), shape], vec![])])
+        Ok(vec![e.reshape(&args[0], &self.shape)])
     }
 }
 

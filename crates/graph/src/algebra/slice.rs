@@ -1,7 +1,7 @@
 use ndarray::{ArrayD, IxDyn, SliceInfoElem};
 
 use crate::{
-    Array, Build, Calculus, Concrete, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
+    Array, Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
     map_array, op::take,
 };
 
@@ -227,7 +227,25 @@ impl Op for Scatter {
         let mut shape = e.arg_fact(0).shape.clone();
         let rank = shape.len();
         let mut pads = vec![0; 2 * rank];
-        for (&(axis, span), &size) in self.spans.iter().zip(&self.sizes) {
+        let float = e.arg_fact(0).dtype == DType::Float;
+        let mut places: Vec<(usize, Span, usize)> =
+            self.spans.iter().zip(&self.sizes).map(|(&(axis, span), &size)| (axis, span, size)).collect();
+        places.sort_by_key(|p| std::cmp::Reverse(p.0));
+        for (axis, span, size) in places {
+            // Single elements far apart: a product with ones in the right places moves them faster than
+            // padding between them.
+            let apart = span.step.unsigned_abs() > 1 && span.len > 1;
+            if float && apart && axis + 1 == rank && rank > 1 && size <= 128 {
+                let mut matrix = vec![0.0; span.len * size];
+                for i in 0..span.len {
+                    let at = span.start as isize + span.step * i as isize;
+                    matrix[i * size + at as usize] = 1.0;
+                }
+                let matrix = e.tensor(&Tensor::floats(&[span.len, size], matrix)?);
+                x = e.node("MatMul", &[x, matrix], vec![]);
+                shape[axis] = Dim::from(size);
+                continue;
+            }
             if span.len == 0 {
                 pads[axis] = size as i64;
                 continue;

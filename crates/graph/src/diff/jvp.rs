@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Derivatives, accumulate, expand, explain, vjp::gradient};
+use super::{Derivatives, accumulate, cluster, expand, explain, vjp::gradient};
 use crate::{Build, Calculus, Id, Node, OpError};
 
 /// The tangents of `ends`, given tangents of some values they depend on. An absent tangent is zero.
@@ -29,9 +29,19 @@ fn propagate(
     nodes: &[usize],
     tangents: &mut Derivatives,
 ) -> Result<(), OpError> {
+    let moving: Vec<Id> = tangents.keys().copied().collect();
+    let roots = cluster::roots(b.graph(), nodes, &moving);
     for &n in nodes {
         let node = b.graph().nodes()[n].clone();
         if node.outs.iter().any(|o| tangents.contains_key(o)) {
+            continue;
+        }
+        let out = node.outs[0];
+        if let Some(&root) = roots.get(&out) {
+            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, e))?;
+            if let (Some(slope), Some(&tangent)) = (slope, tangents.get(&root)) {
+                tangents.insert(out, b.mul(slope, tangent).map_err(|e| explain(&node, e))?);
+            }
             continue;
         }
         if let Some(tangent) = node_tangent(b, &node, tangents).map_err(|e| explain(&node, e))? {

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::{accumulate, expand, explain, jvp};
+use super::{accumulate, cluster, expand, explain, jvp};
 use crate::{Build, Calculus, Id, Node, OpError};
 
 /// What is carried of the second derivatives along the lanes' directions v₁ … v_K.
@@ -42,9 +42,17 @@ fn propagate(
     state: &mut HashMap<Id, Second>,
     mode: Curvature,
 ) -> Result<(), OpError> {
+    let moving: Vec<Id> = state.keys().copied().collect();
+    let roots = cluster::roots(b.graph(), nodes, &moving);
     for &n in nodes {
         let node = b.graph().nodes()[n].clone();
-        if state.contains_key(&node.outs[0]) {
+        let out = node.outs[0];
+        if state.contains_key(&out) {
+            continue;
+        }
+        if let Some(&root) = roots.get(&out) {
+            let second = chain_second(b, out, root, state, mode).map_err(|e| explain(&node, e))?;
+            state.extend(second.map(|s| (out, s)));
             continue;
         }
         if let Some(second) = node_second(b, &node, state, mode).map_err(|e| explain(&node, e))? {
@@ -52,6 +60,27 @@ fn propagate(
         }
     }
     Ok(())
+}
+
+/// y = φ(r): φ'·J and φ'·L + φ''·Σ J².
+fn chain_second(
+    b: &mut Build<'_>,
+    out: Id,
+    root: Id,
+    state: &HashMap<Id, Second>,
+    mode: Curvature,
+) -> Result<Option<Second>, OpError> {
+    let Some(&at_root) = state.get(&root) else { return Ok(None) };
+    let Some(slope) = cluster::slope(b, out, root)? else { return Ok(None) };
+    let bend = cluster::slope(b, slope, root)?;
+    let mut curvature = at_root.curvature.map(|c| b.mul(slope, c)).transpose()?;
+    if let Some(bend) = bend {
+        let squares = b.square(at_root.tangents)?;
+        let squares = collapse(b, squares, mode)?;
+        let term = b.mul(bend, squares)?;
+        curvature = accumulate(b, curvature, Some(term))?;
+    }
+    Ok(Some(Second { tangents: b.mul(slope, at_root.tangents)?, curvature }))
 }
 
 fn node_second(

@@ -1,6 +1,7 @@
 //! Derivatives as graphs. Each transform is one match over the classes of [`crate::Calculus`] and names
 //! no operator.
 
+mod cluster;
 mod jvp;
 mod laplacian;
 mod structure;

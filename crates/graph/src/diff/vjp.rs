@@ -1,4 +1,4 @@
-use super::{Derivatives, accumulate, expand, explain};
+use super::{Derivatives, accumulate, cluster, expand, explain};
 use crate::{Build, Calculus, DType, Id, Node, OpError, Side};
 
 /// The cotangents of `wrt`, given cotangents of some values that depend on it. An absent cotangent is
@@ -6,9 +6,8 @@ use crate::{Build, Calculus, DType, Id, Node, OpError, Side};
 pub fn vjp(b: &mut Build<'_>, seeds: &Derivatives, wrt: &[Id]) -> Result<Vec<Option<Id>>, OpError> {
     let ends: Vec<Id> = seeds.keys().copied().collect();
     let nodes = b.graph().ancestors(&ends, wrt);
-    let active = b.graph().active(&nodes, wrt);
     let mut cts = seeds.clone();
-    pull_back(b, &nodes, &active, &mut cts)?;
+    pull_back(b, &nodes, wrt, &mut cts)?;
     Ok(wrt.iter().map(|w| cts.get(w).copied()).collect())
 }
 
@@ -23,12 +22,23 @@ pub fn gradient(b: &mut Build<'_>, f: Id, x: Id) -> Result<Option<Id>, OpError> 
 fn pull_back(
     b: &mut Build<'_>,
     nodes: &[usize],
-    active: &[bool],
+    wrt: &[Id],
     cts: &mut Derivatives,
 ) -> Result<(), OpError> {
+    let active = b.graph().active(nodes, wrt);
+    let roots = cluster::roots(b.graph(), nodes, wrt);
     for &n in nodes.iter().rev() {
         let node = b.graph().nodes()[n].clone();
         let Some(ct) = node.outs.iter().find_map(|o| cts.get(o).copied()) else { continue };
+        let out = node.outs[0];
+        if let Some(&root) = roots.get(&out) {
+            let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, e))?;
+            if let Some(slope) = slope {
+                let term = b.mul(ct, slope).map_err(|e| explain(&node, e))?;
+                add_to(b, cts, root, term)?;
+            }
+            continue;
+        }
         let wanted: Vec<bool> = node
             .args
             .iter()
@@ -76,10 +86,9 @@ fn pull_back_node(
             let (result, nodes) = expand(b, c, args)?;
             let wrt: Vec<Id> =
                 args.iter().zip(wanted).filter(|(_, w)| **w).map(|(a, _)| *a).collect();
-            let active = b.graph().active(&nodes, &wrt);
             let mut inner = Derivatives::from([(result, ct)]);
             if !wrt.contains(&result) {
-                pull_back(b, &nodes, &active, &mut inner)?;
+                pull_back(b, &nodes, &wrt, &mut inner)?;
             }
             let mut seen = Vec::new();
             for arg in wrt {

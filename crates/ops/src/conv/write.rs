@@ -1,7 +1,7 @@
 //! Convolutions as ONNX.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_graph::{Dim, Emitter, OpError, Tensor};
+use taste_graph::{Dim, Emitter, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
 use super::Conv;
@@ -98,11 +98,10 @@ impl Conv {
         if self.window.strides.iter().any(|&s| s != 1) {
             return Ok(self.write_transposed(e, args, &positions));
         }
-        let weights = match e.arg_constant(1).map(Tensor::as_float).transpose()? {
-            Some(w) => {
-                let flipped = self.flip(&w.to_owned());
-                e.tensor(&flipped.into())
-            }
+        let recipe = format!("flip in {} groups", self.groups);
+        let flipped = e.made_from(1, &recipe, |w| Ok(self.flip(&w.as_float()?.to_owned()).into()))?;
+        let weights = match flipped {
+            Some(weights) => weights,
             None => self.write_flipped(e, &args[1]),
         };
         let mut geometry = self.geometry();

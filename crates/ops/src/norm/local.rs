@@ -6,7 +6,7 @@ use taste_graph::{
 };
 
 use super::check;
-use crate::{Reader, Sample, shape::product, matmul::MatMul, reduce::Square};
+use crate::{Reader, Sample, matmul::MatMul, reduce::Square, shape::product};
 
 /// x^p for positive x, element by element.
 #[derive(Clone, Copy, Debug)]

@@ -13,9 +13,9 @@ use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    shape::product,
     pointwise::{RECIPROCAL, SQRT, Unary},
     reduce::{mean, sum_square},
+    shape::product,
 };
 
 /// What scale and shift belong to.

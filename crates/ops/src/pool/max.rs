@@ -9,6 +9,7 @@ use taste_onnx::builders;
 use super::{CONSTANT_LIMIT, Field, average::AveragePool};
 use crate::{
     Reader, Sample,
+    cast::Cast,
     conv::{Conv, Place, window::Window},
 };
 
@@ -247,7 +248,14 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let field = Field::read(r, x)?;
     // It orders the indices, which are not read.
     r.ignore("storage_order");
-    Ok(vec![field.apply(r, x, |field, b, x| MaxPool { field }.push(b, x))?])
+    let pool = |field, b: &mut Build<'_>, x| MaxPool { field }.push(b, x);
+    if r.fact(x).dtype != DType::Int {
+        return Ok(vec![field.apply(r, x, pool)?]);
+    }
+    // Integers here have 8 bits, so that floats hold them.
+    let x = r.b.push(Cast { to: DType::Float }, &[x])?;
+    let y = field.apply(r, x, pool)?;
+    Ok(vec![r.b.push(Cast { to: DType::Int }, &[y])?])
 }
 
 pub(super) fn samples() -> Vec<Sample> {

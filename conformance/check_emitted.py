@@ -1,0 +1,59 @@
+"""Writes derivative graphs with `taste derive --emit`, checks them with onnx.checker and runs them in stock ONNX Runtime
+at several batch sizes against the values that PyTorch computed."""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+QUANTITIES = {"value": ("f.npy", 1e-4), "gradient": ("grad.npy", 1e-4), "laplacian": ("lap.npy", 1e-3), "diagonal": ("diag.npy", 1e-3)}
+
+
+def emit(taste: Path, case: Path, method: str, folder: Path) -> Path:
+    path = folder / "derivative.onnx"
+    command = [taste, "derive", case / "model.onnx", "--emit", path, "--method", method, "--want", "gradient,laplacian,diagonal"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return path
+
+
+def worst_error(session: onnxruntime.InferenceSession, case: Path, x: np.ndarray, batch: int) -> dict[str, float]:
+    names = [output.name for output in session.get_outputs()]
+    parts = [session.run(names, {session.get_inputs()[0].name: x[i : i + batch]}) for i in range(0, len(x), batch)]
+    errors = {}
+    for column, name in enumerate(names):
+        want = np.load(case / QUANTITIES[name][0])
+        got = np.concatenate([part[column] for part in parts])
+        errors[name] = float(np.abs(got - want).max() / np.abs(want).max())
+    return errors
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--taste", type=Path, required=True)
+    parser.add_argument("--cases", type=Path, required=True)
+    arguments = parser.parse_args()
+    passed = failed = 0
+    for case in sorted(path.parent for path in arguments.cases.glob("*/*/model.onnx")):
+        x = np.load(case / "x.npy")
+        for method in ("auto", "exact"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = emit(arguments.taste, case, method, Path(folder))
+                onnx.checker.check_model(str(path), full_check=True)
+                session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+                for batch in (1, len(x)):
+                    errors = worst_error(session, case, x, batch)
+                    bad = {name: error for name, error in errors.items() if not error <= QUANTITIES[name][1]}
+                    passed, failed = passed + (not bad), failed + bool(bad)
+                    if bad:
+                        print(f"{case} ({method}, batch {batch}): {bad}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+//! Files that are going to be written.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+
+/// Fails before anything is computed if a file can't be written or would overwrite another of the same run.
+pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Result<()> {
+    let mut taken: HashMap<PathBuf, &str> = HashMap::new();
+    for source in sources {
+        taken.insert(same(source), "");
+    }
+    for &(flag, path) in targets {
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            bail!("{flag} {}: there is no folder {}", path.display(), folder.display());
+        }
+        if path.is_dir() || path.file_name().is_none() {
+            bail!("{flag} {}: it is a folder, not a file", path.display());
+        }
+        match taken.insert(same(path), flag) {
+            None => {}
+            Some("") => bail!("{flag} {}: this would overwrite what is read", path.display()),
+            Some(other) => bail!("{flag} {}: {other} writes to the same file", path.display()),
+        }
+    }
+    Ok(())
+}
+
+/// One name for a file, whether it exists or not.
+fn same(path: &Path) -> PathBuf {
+    let whole = || -> Option<PathBuf> {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
+}

@@ -1,0 +1,363 @@
+//! `taste inspect`.
+
+use std::{collections::HashMap, path::Path};
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
+use taste_ops::ImportError;
+
+use crate::{
+    args::{InspectArgs, ModelArgs},
+    derive::flat_note,
+    input, print, print_json,
+    table::{self, Table, count, grouped},
+};
+
+pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let args = &args.model;
+    let model = Model::open(&args.model)?;
+    let overview = model.overview();
+    let analysis = analyse(&model, args);
+    if args.json {
+        print_json(&Inspection::new(&args.model, &overview, &analysis))?;
+    } else {
+        print(&render(args, &overview, analysis.as_ref().ok()))?;
+    }
+    match analysis {
+        Ok(_) => Ok(()),
+        // The table of nodes is in the JSON already.
+        Err(Failure::Engine(Error::Import { model, cause: ImportError::Nodes(nodes) }))
+            if args.json =>
+        {
+            Err(anyhow!("{model}: {}", unsupported(nodes.len())))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Why nothing can be derived.
+enum Failure {
+    Engine(Error),
+    Arguments(anyhow::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Arguments(error)
+    }
+}
+
+impl From<Failure> for anyhow::Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Engine(error) => error.into(),
+            Failure::Arguments(error) => error,
+        }
+    }
+}
+
+fn unsupported(nodes: usize) -> String {
+    format!(
+        "{} not supported",
+        if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
+    )
+}
+
+fn analyse(model: &Model, args: &ModelArgs) -> Result<Analysis, Failure> {
+    let ports = model.inputs();
+    let wrt = input::differentiated(&ports, args.wrt.as_deref())?;
+    let mut sample_shapes = HashMap::new();
+    for text in &args.shape {
+        let (name, sizes) = input::named(text, &ports, &wrt);
+        sample_shapes.insert(name.to_owned(), input::sizes(sizes)?);
+    }
+    let request = Request {
+        target: args.target,
+        output: args.output.clone(),
+        wrt: args.wrt.clone(),
+        method: args.method,
+        sample_shapes,
+        memory: args.memory_bytes(),
+        ..Request::default()
+    };
+    Ok(model.analyse(&request)?)
+}
+
+fn port(port: &Port) -> [String; 2] {
+    let shape = port.shape.as_ref().map_or_else(
+        || "of any shape".to_owned(),
+        |s| {
+            table::shape(
+                &s.iter()
+                    .map(|d| d.as_ref().map_or_else(Clone::clone, usize::to_string))
+                    .collect::<Vec<_>>(),
+            )
+        },
+    );
+    [port.name.clone(), format!("{} {shape}", port.elem_type)]
+}
+
+fn opsets(overview: &Overview) -> String {
+    let each = overview.opsets.iter().map(|(domain, version)| match domain.as_str() {
+        "" | "ai.onnx" => format!("opset {version}"),
+        domain => format!("{domain} {version}"),
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn class(overview: &Overview, analysis: Option<&Analysis>, i: usize) -> Option<String> {
+    let (operator, _) = &overview.operators[i];
+    let here = analysis.and_then(|a| a.classes.get(&operator.name)).copied();
+    here.or(operator.class).map(|c| c.to_string())
+}
+
+/// What a method costs, in words.
+fn cost(method: Method, analysis: &Analysis) -> String {
+    let d = analysis.dimension;
+    match method {
+        Method::Auto => String::new(),
+        Method::Exact => format!("exact, along {}", count(d, "direction")),
+        Method::ClosedForm if analysis.is_flat => "zero almost everywhere, at no cost".to_owned(),
+        Method::ClosedForm => format!("exact, with {}", count(analysis.width, "backward product")),
+        Method::ClosedFormTop(k) => {
+            format!("biased: all but the {k} most likely classes are left out")
+        }
+        Method::Probe(m) => format!("unbiased, with {m} probes in the space of the output"),
+        Method::Hutchinson(m) => format!("unbiased, along {m} random directions"),
+        Method::HutchPlusPlus(m) => format!("unbiased, with {m} products of the Hessian"),
+    }
+}
+
+fn render(args: &ModelArgs, overview: &Overview, analysis: Option<&Analysis>) -> String {
+    let mut facts = Table::default();
+    facts.row(["file".to_owned(), args.model.display().to_string()]);
+    if !overview.producer.is_empty() {
+        facts.row(["producer".to_owned(), overview.producer.clone()]);
+    }
+    facts.row([
+        "format".to_owned(),
+        format!("ONNX IR {}, {}", overview.ir_version, opsets(overview)),
+    ]);
+    facts.row(["parameters".to_owned(), grouped(overview.parameters)]);
+    for (title, ports) in [("input", &overview.inputs), ("output", &overview.outputs)] {
+        for [name, kind] in ports.iter().map(port) {
+            facts.row([title.to_owned(), format!("{name}: {kind}")]);
+        }
+    }
+    let mut operators = Table::default().right(&[1]);
+    operators.row(["operator", "count", "derivative"]);
+    for (i, (operator, times)) in overview.operators.iter().enumerate() {
+        let class = class(overview, analysis, i).unwrap_or_else(|| "not supported".to_owned());
+        operators.row([operator.name.clone(), times.to_string(), class]);
+    }
+    let text = format!("{}\n{}", facts.render(0), operators.render(0));
+    let Some(a) = analysis else { return text };
+    let mut derivative = Table::default();
+    let entries = if a.width == 1 { "1 entry".to_owned() } else { format!("{} entries", a.width) };
+    derivative.row([
+        "target".to_owned(),
+        format!("{} of output {:?} ({entries} a sample)", a.target, a.output),
+    ]);
+    let dimension = grouped(a.dimension as u64);
+    derivative.row(["by".to_owned(), format!("input {:?} ({dimension} entries a sample)", a.wrt)]);
+    derivative.row(["method".to_owned(), format!("{}: {}", a.method, a.reason)]);
+    let chunk = match a.batch {
+        Batch::Fixed(_) => {
+            format!("{} at once, as the file was exported for", count(a.chunk, "sample"))
+        }
+        Batch::Open => format!("{} at once in {} MiB", count(a.chunk, "sample"), args.memory),
+    };
+    derivative.row(["chunk".to_owned(), chunk]);
+    let graph = format!("{} for value, gradient and Laplacian", count(a.nodes, "operator"));
+    derivative.row(["graph".to_owned(), graph]);
+    let mut methods = Table::default();
+    methods.row(["Laplacian by", "applies", ""]);
+    for m in &a.methods {
+        let (applies, why) = match &m.obstacle {
+            None => ("yes", cost(m.method, a)),
+            Some(obstacle) => ("no", obstacle.clone()),
+        };
+        methods.row([m.method.to_string(), applies.to_owned(), why]);
+    }
+    let word = if a.is_flat { "warning" } else { "note" };
+    let warning = warning(a).map_or_else(String::new, |w| format!("\n{word}: {w}\n"));
+    format!("{text}\n{}\n{}{warning}", derivative.render(0), methods.render(0))
+}
+
+/// Where theory bites.
+fn warning(a: &Analysis) -> Option<String> {
+    if a.is_flat {
+        return Some(flat_note(a.target));
+    }
+    let affine = a.methods.iter().any(|m| m.method == Method::ClosedForm && m.obstacle.is_none());
+    affine.then(|| {
+        "the body of this network is piecewise affine: targets without a curved head (logit, margin, output) have a \
+         Laplacian of zero almost everywhere"
+            .to_owned()
+    })
+}
+
+/// The words of `--json`.
+#[derive(Serialize)]
+struct Inspection {
+    file: String,
+    producer: String,
+    ir_version: i64,
+    opsets: Vec<OpsetJson>,
+    parameters: u64,
+    inputs: Vec<PortJson>,
+    outputs: Vec<PortJson>,
+    operators: Vec<OperatorJson>,
+    /// Absent if nothing can be derived.
+    derivative: Option<DerivativeJson>,
+    /// Absent if nothing is wrong.
+    error: Option<String>,
+    /// Nodes that are not supported.
+    problems: Vec<ProblemJson>,
+}
+
+#[derive(Serialize)]
+struct OpsetJson {
+    domain: String,
+    version: i64,
+}
+
+#[derive(Serialize)]
+struct PortJson {
+    name: String,
+    #[serde(rename = "type")]
+    elem_type: String,
+    /// Numbers, and names where a size is open.
+    shape: Option<Vec<serde_json::Value>>,
+}
+
+#[derive(Serialize)]
+struct OperatorJson {
+    name: String,
+    count: usize,
+    /// Absent if the operator is not supported.
+    class: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DerivativeJson {
+    output: String,
+    width: usize,
+    target: String,
+    wrt: String,
+    dimension: usize,
+    method: String,
+    reason: String,
+    flat: bool,
+    chunk: usize,
+    fixed_batch: Option<usize>,
+    nodes: usize,
+    methods: Vec<MethodJson>,
+    warning: Option<String>,
+}
+
+#[derive(Serialize)]
+struct MethodJson {
+    name: String,
+    applies: bool,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct ProblemJson {
+    node: String,
+    operator: String,
+    reason: String,
+}
+
+impl Inspection {
+    fn new(file: &Path, overview: &Overview, analysis: &Result<Analysis, Failure>) -> Self {
+        let (error, problems) = match analysis {
+            Ok(_) => (None, Vec::new()),
+            Err(Failure::Engine(Error::Import { cause: ImportError::Nodes(nodes), .. })) => {
+                let each = nodes.iter().map(|p| ProblemJson {
+                    node: p.node.clone(),
+                    operator: p.op.clone(),
+                    reason: p.reason.clone(),
+                });
+                (Some(unsupported(nodes.len())), each.collect())
+            }
+            Err(Failure::Engine(error)) => (Some(error.to_string()), Vec::new()),
+            Err(Failure::Arguments(error)) => (Some(error.to_string()), Vec::new()),
+        };
+        let analysis = analysis.as_ref().ok();
+        let ports = |ports: &[Port]| ports.iter().map(PortJson::new).collect();
+        let operators =
+            overview.operators.iter().enumerate().map(|(i, (operator, count))| OperatorJson {
+                name: operator.name.clone(),
+                count: *count,
+                class: class(overview, analysis, i),
+            });
+        Self {
+            file: file.display().to_string(),
+            producer: overview.producer.clone(),
+            ir_version: overview.ir_version,
+            opsets: overview
+                .opsets
+                .iter()
+                .map(|(domain, version)| OpsetJson { domain: domain.clone(), version: *version })
+                .collect(),
+            parameters: overview.parameters,
+            inputs: ports(&overview.inputs),
+            outputs: ports(&overview.outputs),
+            operators: operators.collect(),
+            derivative: analysis.map(DerivativeJson::new),
+            error,
+            problems,
+        }
+    }
+}
+
+impl PortJson {
+    fn new(port: &Port) -> Self {
+        let size = |d: &Result<usize, String>| match d {
+            Ok(size) => serde_json::Value::from(*size),
+            Err(name) => serde_json::Value::from(name.as_str()),
+        };
+        Self {
+            name: port.name.clone(),
+            elem_type: port.elem_type.clone(),
+            shape: port.shape.as_ref().map(|s| s.iter().map(size).collect()),
+        }
+    }
+}
+
+impl DerivativeJson {
+    fn new(a: &Analysis) -> Self {
+        let methods = a.methods.iter().map(|m| MethodJson {
+            name: m.method.to_string(),
+            applies: m.obstacle.is_none(),
+            why: m.obstacle.clone().unwrap_or_else(|| cost(m.method, a)),
+        });
+        Self {
+            output: a.output.clone(),
+            width: a.width,
+            target: a.target.to_string(),
+            wrt: a.wrt.clone(),
+            dimension: a.dimension,
+            method: a.method.to_string(),
+            reason: a.reason.clone(),
+            flat: a.is_flat,
+            chunk: a.chunk,
+            fixed_batch: match a.batch {
+                Batch::Fixed(rows) => Some(rows),
+                Batch::Open => None,
+            },
+            nodes: a.nodes,
+            methods: methods.collect(),
+            warning: warning(a),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The binary from end to end.
+
+mod common;
+mod derive;
+mod inspect;

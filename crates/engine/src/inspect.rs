@@ -1,0 +1,383 @@
+//! What a model is made of, and what can be asked of it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+
+use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node};
+use taste_onnx::{
+    ElemType,
+    proto::{NodeProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto},
+};
+use taste_ops::{Argument, Entry, Reader};
+
+use crate::{
+    Batch, Error, Method, Model, Request, Target, Wants,
+    derive::{Cut, Derivation, Problem, Signs},
+    memory,
+};
+
+/// An input or output as the file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// The element type's name; empty if there is none.
+    pub elem_type: String,
+    /// The size of every axis, or the name of one that is open; absent if the rank is open.
+    pub shape: Option<Vec<Result<usize, String>>>,
+    /// Whether it holds floats.
+    pub is_float: bool,
+}
+
+impl Port {
+    fn of(info: &ValueInfoProto) -> Self {
+        let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+            Some(type_proto::Value::TensorType(tensor)) => Some(tensor),
+            _ => None,
+        };
+        let elem_type =
+            tensor.map_or_else(String::new, |t| match ElemType::from_code(t.elem_type) {
+                Some(known) => known.to_string(),
+                None => format!("type {}", t.elem_type),
+            });
+        let size = |d: Option<&dimension::Value>| match d {
+            Some(dimension::Value::DimValue(size)) => {
+                usize::try_from(*size).map_err(|_| "?".to_owned())
+            }
+            Some(dimension::Value::DimParam(name)) if !name.is_empty() => Err(name.clone()),
+            _ => Err("?".to_owned()),
+        };
+        let shape = tensor.and_then(|t| t.shape.as_ref());
+        Self {
+            name: info.name.clone(),
+            elem_type,
+            shape: shape.map(|s| s.dim.iter().map(|d| size(d.value.as_ref())).collect()),
+            is_float: taste_ops::declares_floats(info),
+        }
+    }
+}
+
+/// How an operator differentiates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Nothing flows through.
+    Constant,
+    /// Its derivative is itself.
+    Linear,
+    /// Linear in each of two arguments.
+    Bilinear,
+    /// Element by element, with kinks and no curvature.
+    PiecewiseLinear,
+    /// Element by element, with curvature.
+    Pointwise,
+    /// Made of others.
+    Composite,
+}
+
+impl Class {
+    /// The class of a node whose arguments at `varying` carry derivatives.
+    fn of(graph: &Graph, node: &Node, varying: impl Fn(Id) -> bool) -> Self {
+        let masked = || node.args.iter().any(|&a| !varying(a) && graph.as_constant(a).is_none());
+        match node.op.calculus() {
+            Calculus::Constant => Self::Constant,
+            Calculus::Bilinear(_) if node.args.iter().all(|&a| varying(a)) => Self::Bilinear,
+            Calculus::Bilinear(_) if masked() => Self::PiecewiseLinear,
+            Calculus::Linear(_) | Calculus::Bilinear(_) => Self::Linear,
+            Calculus::Pointwise(p) if p.is_curved() => Self::Pointwise,
+            Calculus::Pointwise(_) => Self::PiecewiseLinear,
+            Calculus::Composite(_) => Self::Composite,
+        }
+    }
+
+    /// The class of one ONNX node from the nodes that it became.
+    fn together(parts: impl Iterator<Item = Self>) -> Option<Self> {
+        parts.reduce(|a, b| if a.min(b) > Self::Linear { Self::Composite } else { a.max(b) })
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Constant => "constant",
+            Self::Linear => "linear",
+            Self::Bilinear => "bilinear",
+            Self::PiecewiseLinear => "piecewise linear",
+            Self::Pointwise => "pointwise",
+            Self::Composite => "composite",
+        })
+    }
+}
+
+/// An operator that can be differentiated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The ONNX spelling, after the domain and a dot if it has one.
+    pub name: String,
+    /// How it differentiates; absent if there is no rule for it.
+    pub class: Option<Class>,
+}
+
+/// Every operator, in order of names.
+pub fn operators() -> Vec<Operator> {
+    let mut all: Vec<Operator> = taste_ops::operators()
+        .map(|entry| Operator { name: full_name(entry.domain, entry.name), class: class_of(entry) })
+        .collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn full_name(domain: &str, name: &str) -> String {
+    match domain {
+        "" | "ai.onnx" => name.to_owned(),
+        domain => format!("{domain}.{name}"),
+    }
+}
+
+/// The class of an operator, the widest of its samples.
+fn class_of(entry: &Entry) -> Option<Class> {
+    let classes = (entry.samples)().into_iter().filter_map(|sample| {
+        let mut graph = Graph::new();
+        let mut args = Vec::new();
+        for (i, argument) in sample.arguments.iter().enumerate() {
+            args.push(match argument {
+                Argument::Omitted => None,
+                Argument::Fixed(tensor) => Some(graph.constant(tensor.clone())),
+                Argument::Active(tensor) => {
+                    let shape = tensor.shape().iter().map(|&d| Dim::from(d)).collect();
+                    Some(graph.input(&format!("x{i}"), Fact { dtype: tensor.dtype(), shape }))
+                }
+            });
+        }
+        let names: Vec<String> = (0..sample.results).map(|i| format!("y{i}")).collect();
+        let mut node = NodeProto {
+            op_type: entry.name.to_owned(),
+            domain: entry.domain.to_owned(),
+            output: names,
+            attribute: sample.attributes.clone(),
+            ..NodeProto::default()
+        };
+        node.input = args
+            .iter()
+            .enumerate()
+            .map(|(i, a)| a.map_or(String::new(), |_| format!("x{i}")))
+            .collect();
+        let fed: Vec<Id> = args.iter().flatten().copied().collect();
+        let model = taste_onnx::Model::new(taste_onnx::proto::ModelProto::default());
+        let mut reader = Reader::new(Build::new(&mut graph), &node, &model, args, sample.opset);
+        let outs = (entry.read)(&mut reader).ok()?;
+        let floats =
+            |id: &Id| graph.fact(*id).dtype == DType::Float && graph.as_constant(*id).is_none();
+        let wrt: Vec<Id> = fed.into_iter().filter(floats).collect();
+        let nodes = graph.ancestors(&outs, &[]);
+        let active = graph.active(&nodes, &wrt);
+        if !outs.iter().any(|o| active[o.index()]) {
+            return Some(Class::Constant);
+        }
+        let flows = nodes
+            .iter()
+            .map(|&n| &graph.nodes()[n])
+            .filter(|n| !n.args.is_empty() && n.outs.iter().any(|o| active[o.index()]));
+        let class = Class::together(flows.map(|n| Class::of(&graph, n, |id| active[id.index()])));
+        Some(class.unwrap_or(Class::Linear))
+    });
+    classes.max()
+}
+
+/// A file, without judgement.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// The program that wrote it, with its version; may be empty.
+    pub producer: String,
+    /// The version of the file format.
+    pub ir_version: i64,
+    /// Versions of operator sets by domain; the standard one has the empty domain.
+    pub opsets: Vec<(String, i64)>,
+    /// The inputs, without weights.
+    pub inputs: Vec<Port>,
+    /// The outputs.
+    pub outputs: Vec<Port>,
+    /// Entries of the weights that are floats.
+    pub parameters: u64,
+    /// How often each operator occurs, the most frequent first.
+    pub operators: Vec<(Operator, usize)>,
+}
+
+/// Whether a method applies to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applicability {
+    /// The method.
+    pub method: Method,
+    /// Why not; absent if it does.
+    pub obstacle: Option<String>,
+}
+
+/// What can be derived of a model.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The output that is looked at.
+    pub output: String,
+    /// Entries of one row of the output.
+    pub width: usize,
+    /// The function of it.
+    pub target: Target,
+    /// The input that is differentiated by.
+    pub wrt: String,
+    /// Entries of one sample of it.
+    pub dimension: usize,
+    /// Whether the target is piecewise affine in the input, so that second derivatives are zero almost
+    /// everywhere.
+    pub is_flat: bool,
+    /// How many samples the file takes at once.
+    pub batch: Batch,
+    /// How many samples are computed at once.
+    pub chunk: usize,
+    /// Operators of the graph that computes value, gradient and Laplacian.
+    pub nodes: usize,
+    /// The method that [`Method::Auto`] picks, or the one asked for.
+    pub method: Method,
+    /// Why.
+    pub reason: String,
+    /// The others.
+    pub methods: Vec<Applicability>,
+    /// How each operator of the file differentiates in this model, by its full name.
+    pub classes: BTreeMap<String, Class>,
+}
+
+impl Model {
+    /// The inputs that the file declares, without weights.
+    pub fn inputs(&self) -> Vec<Port> {
+        let Some(graph) = &self.onnx().proto.graph else { return Vec::new() };
+        let weights: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
+        graph.input.iter().filter(|i| !weights.contains(i.name.as_str())).map(Port::of).collect()
+    }
+
+    /// The outputs that the file declares.
+    pub fn outputs(&self) -> Vec<Port> {
+        self.onnx().proto.graph.iter().flat_map(|g| &g.output).map(Port::of).collect()
+    }
+
+    /// What the file says of itself.
+    pub fn overview(&self) -> Overview {
+        let proto = &self.onnx().proto;
+        let graph = proto.graph.as_ref();
+        let weights = graph.map(|g| &g.initializer[..]).unwrap_or_default();
+        let entries = |t: &taste_onnx::proto::TensorProto| {
+            let sizes = t.dims.iter().map(|&d| u64::try_from(d).unwrap_or(0));
+            sizes.fold(1, u64::saturating_mul)
+        };
+        let floats = weights.iter().filter(|t| {
+            let elem_type = ElemType::from_code(t.data_type);
+            matches!(
+                elem_type,
+                Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
+            )
+        });
+        let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for node in graph.map(|g| &g.node[..]).unwrap_or_default() {
+            *counts.entry((&node.domain, &node.op_type)).or_default() += 1;
+        }
+        let mut operators: Vec<(Operator, usize)> = counts
+            .into_iter()
+            .map(|((domain, name), count)| {
+                let own = proto.functions.iter().any(|f| f.domain == domain && f.name == name);
+                let class = match taste_ops::find(domain, name) {
+                    _ if own => Some(Class::Composite),
+                    Some(entry) => class_of(entry),
+                    None => None,
+                };
+                (Operator { name: full_name(domain, name), class }, count)
+            })
+            .collect();
+        operators.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Overview {
+            producer: format!("{} {}", proto.producer_name, proto.producer_version)
+                .trim()
+                .to_owned(),
+            ir_version: proto.ir_version,
+            opsets: proto.opset_import.iter().map(|o| (o.domain.clone(), o.version)).collect(),
+            inputs: self.inputs(),
+            outputs: self.outputs(),
+            parameters: floats.map(entries).fold(0, u64::saturating_add),
+            operators,
+        }
+    }
+
+    /// What can be derived, and how; what is wanted beside the value is set to gradient and Laplacian.
+    pub fn analyse(&self, asked: &Request) -> Result<Analysis, Error> {
+        let (problem, batch) = self.problem(asked)?;
+        let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
+        let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
+        let derive = |method: Method| -> Result<Derivation, Error> {
+            problem.clone().derive(method, wants, Signs::Fed, lanes)
+        };
+        let chosen = derive(asked.method)?;
+        let top = problem.head.width.saturating_sub(1).clamp(1, 10);
+        let probes = [Method::Probe(16), Method::Hutchinson(16), Method::HutchPlusPlus(30)];
+        let methods = [Method::Exact, Method::ClosedForm, Method::ClosedFormTop(top)]
+            .into_iter()
+            .chain(probes)
+            .map(|method| Applicability {
+                method,
+                obstacle: match (&problem.cut, method) {
+                    (Cut::Flat, Method::ClosedFormTop(_) | Method::Probe(_)) => {
+                        Some("there is no curvature to estimate".to_owned())
+                    }
+                    _ => derive(method).err().map(|e| {
+                        let text = e.to_string();
+                        let prefix = format!("method {method} does not apply: ");
+                        text.strip_prefix(&prefix).map_or(text.clone(), str::to_owned)
+                    }),
+                },
+            })
+            .collect();
+        let chunk = match batch {
+            Batch::Fixed(rows) => rows,
+            Batch::Open => memory::chunk(&chosen.graph, &chosen.outputs, asked.memory),
+        };
+        let ends: Vec<_> = chosen.outputs.iter().map(|o| o.1).collect();
+        Ok(Analysis {
+            output: problem.output.clone(),
+            width: problem.head.width,
+            target: problem.target,
+            wrt: problem.wrt(),
+            dimension: problem.dimension,
+            is_flat: matches!(problem.cut, Cut::Flat),
+            batch,
+            chunk,
+            nodes: chosen.graph.ancestors(&ends, &[]).len(),
+            method: chosen.method,
+            reason: chosen.reason,
+            methods,
+            classes: self.classes(&problem),
+        })
+    }
+
+    /// The class of each operator from the nodes that carry the name of one of its nodes.
+    fn classes(&self, problem: &Problem) -> BTreeMap<String, Class> {
+        let graph = &problem.graph;
+        let nodes = graph.ancestors(&[problem.f], &[]);
+        let active = graph.active(&nodes, &[problem.x]);
+        // Weights count as arguments, factors that an operator brings along do not.
+        let varying = |id: Id| graph.as_constant(id).is_none_or(|t| t.len() > 1);
+        let mut by_label: BTreeMap<&str, Vec<Class>> = BTreeMap::new();
+        for node in nodes.iter().map(|&n| &graph.nodes()[n]).filter(|n| !n.args.is_empty()) {
+            let Some(label) = &node.label else { continue };
+            let flows = node.outs.iter().any(|o| active[o.index()]);
+            let class = if flows { Class::of(graph, node, varying) } else { Class::Constant };
+            by_label.entry(label).or_default().push(class);
+        }
+        let mut classes = BTreeMap::new();
+        for node in self.onnx().proto.graph.iter().flat_map(|g| &g.node) {
+            let first = node.output.first().map_or("", String::as_str);
+            let label = if node.name.is_empty() { first } else { &node.name };
+            let made = by_label.get(label).into_iter().flatten().copied();
+            if let Some(class) = Class::together(made) {
+                let widest = classes.entry(full_name(&node.domain, &node.op_type)).or_insert(class);
+                *widest = class.max(*widest);
+            }
+        }
+        classes
+    }
+}
