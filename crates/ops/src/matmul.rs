@@ -60,6 +60,12 @@ impl Op for MatMul {
     }
 }
 
+/// A stack of matrices with its leading axes broadcast.
+fn spread<'x>(x: &'x Array<f64>, lead: &[usize]) -> Result<ArrayViewD<'x, f64>, OpError> {
+    let full = [lead, &x.shape()[x.ndim() - 2..]].concat();
+    x.broadcast(IxDyn(&full)).ok_or_else(|| OpError::invalid("shapes do not broadcast"))
+}
+
 fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64>, OpError> {
     if b.ndim() == 2 && a.ndim() > 2 {
         // One matrix on the right: all rows at once.
@@ -72,10 +78,6 @@ fn product(a: &Array<f64>, b: &Array<f64>, shape: &[usize]) -> Result<ArrayD<f64
         return product.into_shape_with_order(IxDyn(shape)).map_err(misfit);
     }
     let lead = &shape[..shape.len() - 2];
-    fn spread<'x>(x: &'x Array<f64>, lead: &[usize]) -> Result<ArrayViewD<'x, f64>, OpError> {
-        let full = [lead, &x.shape()[x.ndim() - 2..]].concat();
-        x.broadcast(IxDyn(&full)).ok_or_else(|| OpError::invalid("shapes do not broadcast"))
-    }
     let (a, b) = (spread(a, lead)?, spread(b, lead)?);
     let mut out = Vec::with_capacity(shape.iter().product());
     for at in ndarray::indices(IxDyn(lead)) {

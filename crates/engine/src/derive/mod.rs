@@ -250,16 +250,16 @@ impl Problem {
         } else {
             match method {
                 Method::ClosedForm => {
-                    closed_form::build(&mut self, wants, None, score, &mut outputs)?
+                    closed_form::build(&mut self, wants, None, score, &mut outputs)?;
                 }
                 Method::ClosedFormTop(k) => {
-                    closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?
+                    closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?;
                 }
                 Method::Probe(m) => {
                     sign_input = closed_form::probe(&mut self, wants, m, signs, &mut outputs)?;
                 }
                 Method::Exact => {
-                    schedule = directions::exact(&mut self, wants, signs, lanes, &mut outputs)?
+                    schedule = directions::exact(&mut self, wants, signs, lanes, &mut outputs)?;
                 }
                 Method::Hutchinson(m) => {
                     sign_input = directions::hutchinson(&mut self, wants, m, signs, &mut outputs)?;
