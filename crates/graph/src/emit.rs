@@ -229,14 +229,19 @@ impl Graph {
                 name,
             ));
         }
+        // A constant may serve only what was made from it.
+        let used: HashSet<&str> =
+            e.nodes.iter().flat_map(|n| &n.input).map(String::as_str).collect();
+        let initializer =
+            e.tensors.into_iter().filter(|t| used.contains(t.name.as_str())).collect();
         let info = |name: &str, id: Id| {
             let dims: Vec<DimSpec> = self.fact(id).shape.iter().map(|&d| dim_spec(d)).collect();
             builders::value_info(name, elem_type(self.fact(id).dtype), &dims)
         };
         let graph = GraphProto {
             name: "taste".to_owned(),
+            initializer,
             node: e.nodes,
-            initializer: e.tensors,
             input: inputs.iter().map(|(name, id)| info(name, *id)).collect(),
             output: outputs.iter().map(|(name, id)| info(name, *id)).collect(),
             ..GraphProto::default()
