@@ -1,0 +1,29 @@
+//! Score models s(y) ≈ ∇ log p(y).
+//!
+//! A *specification* is what the user writes, as `gmm:8` or `ddpm:FILE,t=50`. Fitted to data, it becomes a
+//! [`ScoreModel`]: something that adds s(y) to a graph.
+
+use std::fmt;
+
+use taste_data::Samples;
+use taste_graph::{Build, Id};
+
+use crate::Error;
+
+/// A field s(y), ready to become part of a graph.
+pub trait ScoreModel: fmt::Debug + Send + Sync {
+    /// What it is, with every number that was chosen, for the manifest and the user.
+    fn describe(&self) -> serde_json::Value;
+
+    /// Adds s(y), in the shape of the samples `y` (N × …).
+    fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error>;
+}
+
+/// What the user asked for, checked but not fitted.
+pub trait Specification: fmt::Debug + Send + Sync {
+    /// Whether fitting looks at data, so that those can't serve for calibration.
+    fn learns(&self) -> bool;
+
+    /// Fits the model to samples.
+    fn fit(&self, samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error>;
+}
