@@ -310,7 +310,7 @@ impl Model {
         let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
         let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
         let derive = |method: Method| -> Result<Derivation, Error> {
-            problem.clone().derive(method, wants, Signs::Fed, lanes)
+            problem.clone().derive(method, wants, Signs::Fed, lanes, None)
         };
         let chosen = derive(asked.method)?;
         let top = problem.head.width.saturating_sub(1).clamp(1, 10);

@@ -15,6 +15,7 @@
 
 mod backend;
 mod derive;
+mod draft;
 mod error;
 mod inspect;
 mod memory;
@@ -27,6 +28,7 @@ mod value;
 
 pub use backend::{Backend, Session};
 pub use derive::Wants;
+pub use draft::{Draft, Parts};
 pub use error::Error;
 pub use inspect::{Analysis, Applicability, Class, Operator, Overview, Port, operators};
 pub use method::Method;

@@ -102,10 +102,9 @@ impl Model {
     /// Imports the graph with the batch left open if that is possible, even if the file fixes it.
     pub(crate) fn import(
         &self,
-        output: Option<&str>,
+        wanted: &[String],
         sample_shapes: &HashMap<String, Vec<usize>>,
     ) -> Result<(Imported, Batch), Error> {
-        let wanted: Vec<String> = output.map(str::to_owned).into_iter().collect();
         let proto = self.onnx.proto.graph.as_ref().ok_or_else(|| {
             self.import_error(ImportError::Model("the model has no graph".to_owned()))
         })?;
@@ -142,14 +141,14 @@ impl Model {
                 fixed.insert(info.name.clone(), with(Dim::BATCH));
             }
         }
-        let attempt = import(&self.onnx, &wanted, &open);
+        let attempt = import(&self.onnx, wanted, &open);
         match (attempt, batch) {
             (Ok(imported), None) => Ok((imported, Batch::Open)),
             (Ok(imported), Some(_)) if by_sample(&imported) => Ok((imported, Batch::Open)),
             (Err(cause), None) => Err(self.import_error(cause)),
             (_, Some(rows)) => {
                 let imported =
-                    import(&self.onnx, &wanted, &fixed).map_err(|e| self.import_error(e))?;
+                    import(&self.onnx, wanted, &fixed).map_err(|e| self.import_error(e))?;
                 Ok((imported, Batch::Fixed(rows)))
             }
         }
@@ -168,22 +167,23 @@ impl Model {
     }
 
     fn derive_with(&self, asked: &Request, signs: Signs) -> Result<Derived, Error> {
-        let (problem, batch) = self.problem(asked)?;
+        let (mut problem, batch) = self.problem(asked)?;
         let mut inputs: Vec<InputInfo> = problem
             .graph
             .inputs()
             .into_iter()
             .map(|(name, id)| InputInfo { name, fact: problem.graph.fact(id).clone() })
             .collect();
-        if asked.wants.drift {
+        let score = asked.wants.drift.then(|| {
             let fact = problem.graph.fact(problem.x).clone();
-            inputs.push(InputInfo { name: SCORE.to_owned(), fact });
-        }
+            inputs.push(InputInfo { name: SCORE.to_owned(), fact: fact.clone() });
+            problem.graph.input(SCORE, fact)
+        });
         let (wrt, output) = (problem.wrt(), problem.output.clone());
         let (dimension, target) = (problem.dimension, problem.target);
         let is_flat = matches!(problem.cut, Cut::Flat);
         let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
-        let derivation = problem.derive(asked.method, asked.wants, signs, lanes)?;
+        let derivation = problem.derive(asked.method, asked.wants, signs, lanes, score)?;
         Ok(Derived {
             derivation,
             inputs,
@@ -205,7 +205,8 @@ impl Model {
             Some(name) => Some(name.clone()),
             None => self.first_float_output(),
         };
-        let (imported, batch) = self.import(output.as_deref(), &asked.sample_shapes)?;
+        let wanted: Vec<String> = output.into_iter().collect();
+        let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
         let x = pick_input(&imported, asked.wrt.as_deref())?;
         let (name, id) = imported
             .outputs

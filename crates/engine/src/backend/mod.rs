@@ -4,11 +4,11 @@ mod ort;
 mod reference;
 mod rten;
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{collections::HashMap, fmt, path::PathBuf, str::FromStr};
 
 use taste_graph::{Graph, Id};
 
-use crate::{Error, Value};
+use crate::{Error, Model, Value};
 
 /// An engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,18 +42,44 @@ impl Backend {
         outputs: &[(String, Id)],
         threads: usize,
     ) -> Result<Box<dyn Session>, Error> {
+        let names: Vec<String> = outputs.iter().map(|o| o.0.clone()).collect();
         let bytes = || -> Result<Vec<u8>, Error> {
             Ok(taste_onnx::Model::new(graph.to_onnx(outputs)?).to_bytes()?)
         };
         Ok(match self {
             Self::Rten => {
                 rten::check(graph, outputs)?;
-                Box::new(rten::RtenSession::load(bytes()?, outputs, threads)?)
+                Box::new(rten::RtenSession::load(bytes()?, &names, threads)?)
             }
             Self::Ort { library } => {
-                Box::new(ort::OrtSession::load(&bytes()?, library.as_deref(), outputs, threads)?)
+                Box::new(ort::OrtSession::load(&bytes()?, library.as_deref(), &names, threads)?)
             }
             Self::Reference => Box::new(reference::ReferenceSession::new(graph, outputs)),
+        })
+    }
+}
+
+impl Backend {
+    /// Prepares a file that stands alone to be run many times.
+    pub fn load(
+        &self,
+        model: &Model,
+        outputs: &[&str],
+        threads: usize,
+    ) -> Result<Box<dyn Session>, Error> {
+        let names: Vec<String> = outputs.iter().map(|&o| o.to_owned()).collect();
+        Ok(match self {
+            Self::Rten => {
+                Box::new(rten::RtenSession::load(model.onnx().to_bytes()?, &names, threads)?)
+            }
+            Self::Ort { library } => {
+                let bytes = model.onnx().to_bytes()?;
+                Box::new(ort::OrtSession::load(&bytes, library.as_deref(), &names, threads)?)
+            }
+            Self::Reference => {
+                let (imported, _) = model.import(&names, &HashMap::new())?;
+                Box::new(reference::ReferenceSession::new(&imported.graph, &imported.outputs))
+            }
         })
     }
 }

@@ -6,7 +6,6 @@ use ort::{
     session::{Session as Inner, builder::GraphOptimizationLevel},
     value::{DynValue, Tensor, TensorElementType, ValueType},
 };
-use taste_graph::Id;
 
 use super::Session;
 use crate::{Error, Value};
@@ -53,7 +52,7 @@ impl OrtSession {
     pub(super) fn load(
         bytes: &[u8],
         library: Option<&Path>,
-        outputs: &[(String, Id)],
+        outputs: &[String],
         threads: usize,
     ) -> Result<Self, Error> {
         let environment = environment(library)?;
@@ -65,7 +64,7 @@ impl OrtSession {
             .map_err(failed)?
             .commit_from_memory(bytes)
             .map_err(failed)?;
-        Ok(Self { session, outputs: outputs.iter().map(|o| o.0.clone()).collect() })
+        Ok(Self { session, outputs: outputs.to_vec() })
     }
 
     fn wants(&self, name: &str) -> Option<TensorElementType> {

@@ -58,16 +58,12 @@ pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error
 }
 
 impl RtenSession {
-    pub(super) fn load(
-        bytes: Vec<u8>,
-        outputs: &[(String, Id)],
-        threads: usize,
-    ) -> Result<Self, Error> {
+    pub(super) fn load(bytes: Vec<u8>, outputs: &[String], threads: usize) -> Result<Self, Error> {
         let mut options = ModelOptions::with_all_ops();
         let model = guarded(|| options.prepack_weights(true).load(bytes))?;
         let outputs = outputs
             .iter()
-            .map(|(name, _)| model.node_id(name).map_err(failed))
+            .map(|name| model.node_id(name).map_err(failed))
             .collect::<Result<_, _>>()?;
         Ok(Self { model, outputs, pool: Arc::new(ThreadPool::with_num_threads(threads)) })
     }

@@ -18,12 +18,14 @@ fn logits(p: &mut Problem) -> Result<Id, Error> {
     }
 }
 
-/// Whether h(z + c) = h(z), up to a term linear in c, for a common offset c of all logits.
+/// Whether h(z + c) = h(z) for a common offset c of all logits.
+fn is_shift_invariant(target: Target) -> bool {
+    matches!(target, Target::Prob(_) | Target::LogProb(_) | Target::Entropy | Target::EveryProb)
+}
+
+/// Whether second derivatives of h ignore a common offset of all logits.
 fn ignores_offset(target: Target) -> bool {
-    matches!(
-        target,
-        Target::Prob(_) | Target::LogProb(_) | Target::Energy | Target::Entropy | Target::EveryProb
-    )
+    is_shift_invariant(target) || target == Target::Energy
 }
 
 /// Up to this many products are built side by side for inputs with space, each on arrays of the model's
@@ -53,6 +55,14 @@ fn pull(b: &mut Build<'_>, x: Id, z: Id, cotangents: Id, dimension: usize) -> Re
     let mut plain = Build::new(b.graph_mut());
     let flat = plain.reshape(stack, &[Dim::from(count), rows, Dim::from(dimension)])?;
     plain.transpose(flat, &[1, 0, 2])
+}
+
+/// ∂z/∂x for every logit: N × K × D.
+pub(super) fn jacobian(p: &mut Problem) -> Result<Id, Error> {
+    let (x, z, dimension) = (p.x, p.head.logits, p.dimension);
+    let mut b = Build::new(&mut p.graph);
+    let units = unit_cotangents(&mut b, z, false)?;
+    Ok(pull(&mut b, x, z, units, dimension)?)
 }
 
 /// One cotangent for every entry of z: the identity; or, `relative` to the last entry, one fewer.
@@ -117,12 +127,19 @@ pub(super) fn build(
     }
     let stack = top.map(|k| top_cotangents(p, z, k)).transpose()?;
     let lanes = Dim::from(top.unwrap_or(width));
+    let relative = match top {
+        None if is_shift_invariant(p.target) && !wants.jacobian => Some(relative_jacobian(p, z)?),
+        _ => None,
+    };
     let mut b = Build::new(&mut p.graph);
     let units = match stack {
         Some(stack) => b.declare_lanes(stack, z)?,
         None => unit_cotangents(&mut b, z, false)?,
     };
-    let jacobian = pull(&mut b, p.x, z, units, d)?;
+    let jacobian = match relative {
+        Some(rows) => rows,
+        None => pull(&mut b, p.x, z, units, d)?,
+    };
     // ∂h/∂z and the rows of ∇²h.
     let one = b.scalar(1.0);
     let ones = b.expand(one, &[rows])?;
@@ -177,6 +194,18 @@ pub(super) fn build(
     Ok(())
 }
 
+/// Rows of ∂z/∂x relative to the last one, which is zero: one product fewer. N × K × D.
+fn relative_jacobian(p: &mut Problem, z: Id) -> Result<Id, Error> {
+    let (x, rows, dimension) = (p.x, p.rows(), p.dimension);
+    let mut b = Build::new(&mut p.graph);
+    let units = unit_cotangents(&mut b, z, true)?;
+    let relative = pull(&mut b, x, z, units, dimension)?;
+    let mut b = Build::new(&mut p.graph);
+    let zero = b.scalar(0.0);
+    let last = b.expand(zero, &[rows, Dim::from(1), Dim::from(dimension)])?;
+    Ok(functions::concat(&mut b, &[relative, last], 1)?)
+}
+
 /// `Δp_k` = `p_k(‖g_k` − ḡ‖² − V) and ∂_dd `p_k` for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖². Only
 /// differences of the gᵢ enter, so they are taken relative to the last class, whose row is zero.
 fn every_class(
@@ -188,13 +217,8 @@ fn every_class(
 ) -> Result<(), Error> {
     let (rows, width, sample) = (p.rows(), Dim::from(p.head.width), p.sample_shape());
     let dimension = Dim::from(p.dimension);
+    let jacobian = if wants.jacobian { jacobian(p)? } else { relative_jacobian(p, z)? };
     let mut b = Build::new(&mut p.graph);
-    let units = unit_cotangents(&mut b, z, true)?;
-    let relative = pull(&mut b, p.x, z, units, p.dimension)?;
-    let mut b = Build::new(&mut p.graph);
-    let zero = b.scalar(0.0);
-    let last = b.expand(zero, &[rows, Dim::from(1), dimension])?;
-    let jacobian = functions::concat(&mut b, &[relative, last], 1)?;
     let probabilities = p.head.probabilities(&mut b)?;
     let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
     let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;

@@ -24,6 +24,8 @@ pub struct Wants {
     pub diagonal: bool,
     /// s·∇f for a field s that is fed as the input `score`, in the shape of x.
     pub drift: bool,
+    /// ∂z/∂x for the logits z: N × K × entries of x.
+    pub jacobian: bool,
 }
 
 impl Wants {
@@ -133,6 +135,18 @@ impl Problem {
                 output.0
             )));
         }
+        Self::with_head(graph, x, (output.0, head.output), head, target, dimension)
+    }
+
+    /// For an output that was looked at before.
+    pub(crate) fn with_head(
+        mut graph: Graph,
+        x: Id,
+        output: (&str, Id),
+        head: Head,
+        target: Option<Target>,
+        dimension: usize,
+    ) -> Result<Self, Error> {
         let target = target.unwrap_or_else(|| head.default_target());
         let f = head.build(&mut graph, target)?;
         let cut = cut(&graph, f, x, head.width)?;
@@ -204,6 +218,7 @@ impl Problem {
         wants: Wants,
         signs: Signs,
         lanes: usize,
+        score: Option<Id>,
     ) -> Result<Derivation, Error> {
         let (method, reason) = self.choose(method)?;
         if wants.stderr && !method.is_stochastic() {
@@ -226,10 +241,9 @@ impl Problem {
         let mut outputs = vec![("value".to_owned(), self.f)];
         let mut schedule = Schedule::Once;
         let mut sign_input = None;
-        let score = wants.drift.then(|| {
-            let fact = self.graph.fact(self.x).clone();
-            self.graph.input(SCORE, fact)
-        });
+        if wants.jacobian {
+            outputs.push(("jacobian".to_owned(), closed_form::jacobian(&mut self)?));
+        }
         if let Some(score) =
             score.filter(|_| !wants.second_order() || !self.drift_from_jacobian(method))
         {
