@@ -1,14 +1,16 @@
 //! Operators as functions, for crates that build graphs of their own.
 
 use taste_graph::{
-    Build, Dim, Graph, Id, OpError, Tensor,
+    Build, DType, Dim, Graph, Id, OpError, Tensor,
     algebra::{Add, Concat, Slice, Span},
     downcast,
 };
 
 use crate::{
+    cast::Cast,
+    compare::{Compare, Test},
     matmul::MatMul,
-    pointwise::{EXP, RELU, SIGMOID, SQRT, TANH, Unary},
+    pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, Unary},
     pool::FirstMax,
     softmax::Softmax,
 };
@@ -113,4 +115,31 @@ pub fn slice(
     len: usize,
 ) -> Result<Id, OpError> {
     b.push(Slice::along(axis, Span { start, step: 1, len }), &[x])
+}
+
+/// log(x).
+pub fn log(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&LOG), &[x])
+}
+
+/// |x|.
+pub fn abs(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&ABS), &[x])
+}
+
+/// 1/x.
+pub fn reciprocal(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&RECIPROCAL), &[x])
+}
+
+/// 1 where x ≤ y, 0 elsewhere, with broadcasting; 0 where either is not a number.
+pub fn at_most(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
+    let holds = b.push(Compare::LessOrEqual, &[x, y])?;
+    b.push(Cast { to: DType::Float }, &[holds])
+}
+
+/// Whether x ≤ y does not hold, as truth values: true where either is not a number.
+pub fn exceeds(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
+    let holds = b.push(Compare::LessOrEqual, &[x, y])?;
+    b.push(Test::Not, &[holds])
 }
