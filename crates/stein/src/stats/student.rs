@@ -25,11 +25,7 @@ pub fn upper(t: f64, freedom: f64) -> f64 {
 
 /// The t with P(T ≤ t) = p; infinite at 0 and 1, NaN outside.
 pub fn quantile(p: f64, freedom: f64) -> f64 {
-    if freedom > 0.0 {
-        normal::symmetric_quantile(p, |t| upper(t, freedom))
-    } else {
-        f64::NAN
-    }
+    if freedom > 0.0 { normal::symmetric_quantile(p, |t| upper(t, freedom)) } else { f64::NAN }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@
 
 mod pooled;
 mod splits;
+#[cfg(test)]
+mod tests;
 
 use ndarray::ArrayView2;
 use pooled::Pooled;

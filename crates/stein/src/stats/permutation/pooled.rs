@@ -139,7 +139,9 @@ fn check(reference: ArrayView2<'_, f64>, batch: ArrayView2<'_, f64>) -> Result<(
     }
     for (name, rows) in [("reference", reference), ("batch", batch)] {
         if let Some(row) = rows.rows().into_iter().position(|r| !r.iter().all(|v| v.is_finite())) {
-            return Err(request(format!("row {row} of the {name} has an entry that is not finite")));
+            return Err(request(format!(
+                "row {row} of the {name} has an entry that is not finite"
+            )));
         }
     }
     Ok(())
