@@ -85,6 +85,11 @@ impl Model {
         Ok(Self { name: name.to_owned(), onnx: taste_onnx::Model::from_bytes(bytes, None)? })
     }
 
+    /// A model that is in memory, under a name for messages.
+    pub fn from_onnx(name: &str, onnx: taste_onnx::Model) -> Self {
+        Self { name: name.to_owned(), onnx }
+    }
+
     /// The file, or the name given.
     pub fn name(&self) -> &str {
         &self.name

@@ -31,6 +31,7 @@ mod external;
 mod limits;
 mod model;
 pub mod proto;
+mod prune;
 mod recognise;
 mod save;
 mod tensor;

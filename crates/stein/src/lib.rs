@@ -1,7 +1,25 @@
 //! The method: score models, Stein residuals, calibration, decisions, the detector file.
 
+mod aggregate;
+mod decision;
+mod detector;
 mod error;
+mod fit;
+mod health;
+mod manifest;
+mod operator;
+mod profile;
+mod residual;
+mod runner;
 pub mod score;
 pub mod stats;
 
+pub use aggregate::{Aggregate, Tail};
+pub use detector::{Detector, MapReference, Reference, Scorer, Scores};
 pub use error::Error;
+pub use fit::{Fit, Progress, Stage};
+pub use manifest::{
+    BaselineFacts, DataFacts, Decision, FORMAT, Finding, Level, Manifest, MapFacts, MethodFacts,
+    ModelFacts,
+};
+pub use operator::{Direction, Operator};

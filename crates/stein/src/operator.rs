@@ -107,9 +107,14 @@ mod tests {
 
     #[test]
     fn an_operator_reads_what_it_writes() {
-        for text in
-            ["langevin", "no-laplacian", "score-only", "first-order:ones", "first-order:1,-0.5", "first-order-norm"]
-        {
+        for text in [
+            "langevin",
+            "no-laplacian",
+            "score-only",
+            "first-order:ones",
+            "first-order:1,-0.5",
+            "first-order-norm",
+        ] {
             let operator: Operator = text.parse().expect("an operator");
             assert_eq!(operator.to_string(), text);
         }

@@ -27,18 +27,6 @@ pub(crate) struct Ingredients {
     pub(crate) score: Id,
 }
 
-/// The names of the features, in order.
-pub(crate) const FEATURES: [&str; 9] = [
-    "log residual norm",
-    "log probability drift",
-    "log logit drift",
-    "energy drift",
-    "log gradient of the predicted logit",
-    "log mean gradient",
-    "cosine of score and predicted logit",
-    "cosine of score and mean gradient",
-    "log score norm",
-];
 /// The feature that is divided by its median size and passed through asinh.
 const ENERGY_DRIFT: usize = 3;
 

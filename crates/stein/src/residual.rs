@@ -53,9 +53,7 @@ pub(crate) fn build(
     let mut residual = match (operator, subject) {
         (Operator::ScoreOnly, _) => score_only(draft, s, with_map)?,
         (_, Subject::Single(target)) => single(draft, s, operator, target, with_map)?,
-        (_, Subject::EveryClass { profile }) => {
-            every_class(draft, s, operator, profile, with_map)?
-        }
+        (_, Subject::EveryClass { profile }) => every_class(draft, s, operator, profile, with_map)?,
     };
     guard(draft, &mut residual)?;
     Ok(residual)
@@ -176,11 +174,7 @@ fn single(
         }
         Operator::NoLaplacian | Operator::ScoreOnly => need(parts.drift, "drift")?,
     };
-    let map = if with_map {
-        Some(entry_map(&mut b, operator, &parts, s, v)?)
-    } else {
-        None
-    };
+    let map = if with_map { Some(entry_map(&mut b, operator, &parts, s, v)?) } else { None };
     let components = column(&mut b, single, rows)?;
     let stderr = if stochastic {
         let wants = Wants { laplacian: true, stderr: true, ..Wants::default() };
@@ -207,12 +201,7 @@ fn column(b: &mut Build<'_>, x: Id, rows: Dim) -> Result<Id, OpError> {
 }
 
 /// ∇f + f·s.
-fn first_order_field(
-    b: &mut Build<'_>,
-    gradient: Id,
-    value: Id,
-    s: Id,
-) -> Result<Id, OpError> {
+fn first_order_field(b: &mut Build<'_>, gradient: Id, value: Id, s: Id) -> Result<Id, OpError> {
     let value = over_entries(b, value, s)?;
     let scaled = b.mul(value, s)?;
     b.add(gradient, scaled)

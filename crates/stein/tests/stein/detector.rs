@@ -1,0 +1,217 @@
+//! A detector from end to end: fitted, run in both engines, written, read, edited.
+
+use crate::common::{Scaled, network, normal};
+use ndarray::{Axis, Slice};
+use taste_data::InMemory;
+use taste_engine::Backend;
+use taste_stein::{
+    Aggregate, Detector, Fit, Operator, Scores, Tail,
+    stats::conformal::{Calibration, Rule},
+};
+
+fn fit(aggregate: &str) -> Detector {
+    let model = network(&[4, 16, 3], "Relu", 1);
+    let aggregate: Aggregate = aggregate.parse().expect("an aggregate");
+    Fit::new(&model, Box::new(Scaled(1.0)))
+        .aggregate(aggregate)
+        .backend(Backend::Rten, 1)
+        .run(&normal(1200, 4, 0.0, 2), None)
+        .expect("a detector")
+}
+
+fn scores(detector: &Detector, backend: &Backend, shift: f64) -> Scores {
+    let mut scorer = detector.start(backend, 1, detector.has_map()).expect("a scorer");
+    scorer.score(normal(300, 4, shift, 9).values()).expect("scores")
+}
+
+#[test]
+fn every_aggregate_gives_scores_that_both_engines_agree_on() {
+    for aggregate in ["l2", "max", "predicted", "class:1", "profile", "profile+score"] {
+        let detector = fit(aggregate);
+        let (a, b) =
+            (scores(&detector, &Backend::Rten, 0.3), scores(&detector, &Backend::Reference, 0.3));
+        let largest = b.score.iter().copied().fold(0.0, f32::max);
+        for (x, y) in a.score.iter().zip(&b.score) {
+            assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
+        }
+        let largest = b.residual.iter().map(|r| r.abs()).fold(0.0, f32::max);
+        for (x, y) in a.residual.iter().zip(&b.residual) {
+            assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
+        }
+    }
+}
+
+#[test]
+fn p_values_and_flags_are_those_of_the_calibration_scores() {
+    for aggregate in ["l2", "predicted", "profile"] {
+        let detector = fit(aggregate);
+        let calibration = Calibration::new(detector.calibration().iter().map(|&s| f64::from(s)));
+        let found = scores(&detector, &Backend::Rten, 0.5);
+        for ((&s, &p), &flag) in found.score.iter().zip(&found.p_value).zip(&found.flag) {
+            let want = calibration.p_value(f64::from(s));
+            assert!((f64::from(p) - want).abs() < 1e-6, "{aggregate}: {p} and {want} for {s}");
+            assert_eq!(flag, want <= 0.05, "{aggregate}: p = {want}");
+        }
+        assert!(found.flag.iter().any(|f| *f) && !found.flag.iter().all(|f| *f));
+        let exact: Vec<f32> = detector.calibration().to_vec();
+        assert!(exact.is_sorted());
+    }
+}
+
+#[test]
+fn a_map_sums_to_the_residual() {
+    for (operator, aggregate) in [
+        (Operator::Langevin, "l2"),
+        (Operator::Langevin, "predicted"),
+        (Operator::NoLaplacian, "l2"),
+        (Operator::ScoreOnly, "l2"),
+        (Operator::FirstOrderNorm, "predicted"),
+        ("first-order:1,0,-2,0.5".parse().expect("an operator"), "predicted"),
+    ] {
+        let model = network(&[4, 16, 3], "Tanh", 1);
+        let detector = Fit::new(&model, Box::new(Scaled(1.0)))
+            .operator(operator.clone())
+            .aggregate(aggregate.parse().expect("an aggregate"))
+            .backend(Backend::Reference, 1)
+            .run(&normal(200, 4, 0.0, 2), None)
+            .expect("a detector");
+        let found = scores(&detector, &Backend::Reference, 0.2);
+        let map = found.map.expect("a map of four entries");
+        for (row, residual) in map.axis_iter(Axis(0)).zip(&found.residual) {
+            let sum: f32 = row.sum();
+            assert!(
+                (sum - residual).abs() < 1e-4 * (1.0 + residual.abs()),
+                "{operator} {aggregate}: {sum} and {residual}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
+    for aggregate in ["l2", "max", "predicted", "profile"] {
+        let detector = fit(aggregate);
+        let clean = normal(20, 4, 0.0, 5).values().clone();
+        let mut spoilt = clean.clone();
+        spoilt[[3, 1]] = f32::NAN;
+        spoilt[[7, 0]] = f32::INFINITY;
+        for backend in [Backend::Rten, Backend::Reference] {
+            let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
+            let (a, b) =
+                (scorer.score(&clean).expect("scores"), scorer.score(&spoilt).expect("scores"));
+            let smallest = 1.0 / (detector.calibration().len() as f32 + 1.0);
+            for i in 0..20 {
+                if i == 3 || i == 7 {
+                    assert!(
+                        b.score[i].is_nan() && b.flag[i],
+                        "{aggregate} row {i}: {}",
+                        b.score[i]
+                    );
+                    assert!((b.p_value[i] - smallest).abs() < 1e-7, "{aggregate} row {i}");
+                } else {
+                    assert_eq!(a.score[i].to_bits(), b.score[i].to_bits(), "{aggregate} row {i}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_the_batch() {
+    let detector = fit("profile");
+    let samples = normal(65, 4, 0.1, 6).values().clone();
+    let mut scorer = detector.start(&Backend::Rten, 1, true).expect("a scorer");
+    let whole = scorer.score(&samples).expect("scores");
+    for size in [1, 7, 64] {
+        let mut parts = Vec::new();
+        for start in (0..65).step_by(size) {
+            let end = 65.min(start + size);
+            let part = samples.slice_axis(Axis(0), Slice::from(start..end)).to_owned();
+            parts.extend(scorer.score(&part).expect("scores").score);
+        }
+        for (a, b) in parts.iter().zip(&whole.score) {
+            assert!((a - b).abs() <= 1e-5 * b.abs(), "batch {size}: {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn a_file_reads_back_and_its_threshold_can_be_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("detector.onnx");
+    let detector = fit("l2");
+    detector.save(&path).expect("saved");
+    let mut again = Detector::open(&path).expect("a detector");
+    assert_eq!(again.manifest(), detector.manifest());
+    assert_eq!(again.calibration(), detector.calibration());
+    assert_eq!(again.reference(), detector.reference());
+    assert_eq!(again.maps(), detector.maps());
+    let before = scores(&detector, &Backend::Rten, 0.5);
+    again.set_alpha(0.2, Rule::Conformal).expect("enough samples");
+    again.save(&path).expect("saved");
+    let again = Detector::open(&path).expect("a detector");
+    assert_eq!(again.manifest().decision.alpha, Some(0.2));
+    let after = scores(&again, &Backend::Rten, 0.5);
+    assert_eq!(before.score, after.score);
+    for (p, flag) in after.p_value.iter().zip(&after.flag) {
+        assert_eq!(*flag, *p <= 0.2);
+    }
+    let mut by_hand = again;
+    by_hand.set_threshold(0.0).expect("a number");
+    assert!(scores(&by_hand, &Backend::Rten, 0.0).flag.iter().all(|f| *f));
+    assert!(by_hand.set_threshold(f64::NAN).is_err());
+    assert!(
+        by_hand
+            .set_alpha(1e-9, Rule::Conformal)
+            .expect_err("too few")
+            .to_string()
+            .contains("999999999")
+    );
+}
+
+#[test]
+fn false_alarms_are_as_many_as_asked_for() {
+    let detector = fit("l2");
+    let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+    let found = scorer.score(normal(4000, 4, 0.0, 77).values()).expect("scores");
+    let share = found.flag.iter().filter(|f| **f).count() as f64 / 4000.0;
+    // About 600 calibration samples: a standard error of 0.009 for the rate itself, 0.0035 for its count.
+    assert!((share - 0.05).abs() < 4.0 * 0.0095, "{share}");
+}
+
+#[test]
+fn two_tails_of_a_length_reach_both_ways() {
+    let model = network(&[4, 16, 3], "Relu", 1);
+    let detector = Fit::new(&model, Box::new(Scaled(1.0)))
+        .tail(Tail::TwoSided)
+        .backend(Backend::Rten, 1)
+        .run(&normal(1200, 4, 0.0, 2), None)
+        .expect("a detector");
+    // Far out a softmax is saturated and its residuals vanish: below all of the calibration data.
+    let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+    let far = scorer.score(normal(50, 4, 300.0, 3).values()).expect("scores");
+    assert!(far.p_value.iter().all(|p| *p < 0.5), "{:?}", far.p_value);
+}
+
+#[test]
+fn requests_that_do_not_fit_are_refused_in_a_sentence() {
+    let classifier = network(&[4, 8, 3], "Relu", 1);
+    let regressor = network(&[4, 8, 1], "Relu", 1);
+    let data = normal(100, 4, 0.0, 1);
+    fn error(fit: Fit<'_>, data: &InMemory) -> String {
+        fit.run(data, None).expect_err("a refusal").to_string()
+    }
+    let plain = || Fit::new(&classifier, Box::new(Scaled(1.0)));
+    let text = error(plain().alpha(0.001), &data);
+    assert!(text.contains("999") && text.contains("normal"), "{text}");
+    let text = error(plain().alpha(1.5), &data);
+    assert!(text.contains("between 0 and 1"), "{text}");
+    let text = error(plain(), &normal(100, 5, 0.0, 1));
+    assert!(text.contains("[5]") && text.contains("[4]"), "{text}");
+    let text = error(Fit::new(&regressor, Box::new(Scaled(1.0))).aggregate(Aggregate::L2), &data);
+    assert!(text.contains("classifier"), "{text}");
+    let text = error(plain().aggregate(Aggregate::Class(7)), &data);
+    assert!(text.contains('7'), "{text}");
+    let text = error(plain(), &normal(0, 4, 0.0, 1));
+    assert!(text.contains("calibration samples"), "{text}");
+}

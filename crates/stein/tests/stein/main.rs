@@ -1,0 +1,4 @@
+//! The method from end to end.
+
+mod common;
+mod detector;
