@@ -12,6 +12,7 @@ mod profile;
 mod residual;
 mod runner;
 pub mod score;
+pub mod shift;
 pub mod stats;
 
 pub use aggregate::{Aggregate, Tail};
