@@ -2,14 +2,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
 };
 
 use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use taste_engine::{
     Backend, Compiled, Derived, Method, Model, Outputs, Port, Request, Value, Wants,
@@ -21,13 +17,14 @@ use crate::{
     input::{self, Source},
     output::Sink,
     print, print_json,
+    progress::Progress,
     summary::Stats,
     table::{self, Table, number},
     tell,
 };
 
 pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
-    let backend = backend(args)?;
+    let backend = args.run.backend()?;
     let targets = targets(args);
     let runs = args.emit.is_none() || !targets.is_empty();
     if runs && args.input.is_empty() {
@@ -38,7 +35,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     let wrt = input::differentiated(&ports, args.model.wrt.as_deref())?;
     let mut sources = sources(args, &ports, &wrt)?;
     check_files(args, &sources, &targets)?;
-    for source in sources.iter().filter(|s| s.scaled && !args.quiet) {
+    for source in sources.iter().filter(|s| s.scaled && !args.run.quiet) {
         let file = source.reader.path().display();
         tell(&format!("note: {file} holds uint8, scaled by 1/255 (--raw keeps the values)"));
     }
@@ -58,12 +55,10 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
         .as_ref()
         .map(|path| Ok::<_, taste_engine::Error>((path, model.derive_file(&request)?)));
     let emitted = emitted.transpose()?;
-    if !args.quiet {
+    if !args.run.quiet {
         notes(args, &derived, request.wants);
     }
-    let threads = args
-        .threads
-        .map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let threads = args.run.threads();
     let mut report = Report::new(args, &derived, &backend, threads, request.wants);
     if runs {
         let mut compiled = derived.compile(&backend, threads)?;
@@ -77,18 +72,18 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
                 table::shape(sink.shape())
             );
             sink.finish()?;
-            if !args.quiet {
+            if !args.run.quiet {
                 tell(&line);
             }
         }
     }
-    for warning in report.warnings().iter().filter(|_| !args.quiet) {
+    for warning in report.warnings().iter().filter(|_| !args.run.quiet) {
         tell(&format!("warning: {warning}"));
     }
     if let Some((path, file)) = emitted {
         file.save(path)?;
         report.emitted = Some(path.clone());
-        if !args.quiet {
+        if !args.run.quiet {
             let outputs = file.proto.graph.iter().flat_map(|g| &g.output).map(|o| o.name.as_str());
             let outputs: Vec<&str> = outputs.collect();
             tell(&format!(
@@ -105,19 +100,6 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     } else {
         Ok(())
     }
-}
-
-fn backend(args: &DeriveArgs) -> Result<Backend> {
-    Ok(match (&args.backend, &args.ort_library) {
-        (None | Some(Backend::Ort { .. }), Some(path)) => {
-            if !path.exists() {
-                bail!("--ort-library {}: there is no such file", path.display());
-            }
-            Backend::Ort { library: Some(path.clone()) }
-        }
-        (Some(other), Some(_)) => bail!("--ort-library goes with --backend ort, not {other}"),
-        (backend, None) => backend.clone().unwrap_or_default(),
-    })
 }
 
 /// The results that go to files.
@@ -257,11 +239,10 @@ fn stream(
     report: &mut Report,
 ) -> Result<Vec<Sink>> {
     let samples = sources.first().map_or(0, Source::samples);
-    let chunk =
-        args.batch.map_or(report.chunk, |n| usize::try_from(n).unwrap_or(usize::MAX)).min(samples);
+    let chunk = args.run.chunk(report.chunk).min(samples);
     report.samples = Some(samples);
     report.chunk = chunk;
-    let mut progress = Progress::new(samples, args.quiet);
+    let mut progress = Progress::new("samples", Some(samples), args.run.quiet);
     let mut sinks: Vec<(Quantity, Sink)> = Vec::new();
     for start in (0..samples).step_by(chunk) {
         let end = samples.min(start + chunk);
@@ -295,44 +276,6 @@ fn pick(results: &Outputs, quantity: Quantity) -> Option<&Value> {
         Quantity::Laplacian => results.laplacian.as_ref(),
         Quantity::Stderr => results.stderr.as_ref(),
         Quantity::Diagonal => results.diagonal.as_ref(),
-    }
-}
-
-/// A bar on standard error, if someone watches and the work is long.
-struct Progress {
-    started: Instant,
-    total: u64,
-    watched: bool,
-    bar: Option<ProgressBar>,
-}
-
-impl Progress {
-    fn new(total: usize, quiet: bool) -> Self {
-        let watched = !quiet && io::stderr().is_terminal();
-        Self { started: Instant::now(), total: total as u64, watched, bar: None }
-    }
-
-    fn reach(&mut self, done: usize) {
-        let done = done as u64;
-        let long = self.started.elapsed() > Duration::from_secs(1);
-        if self.watched && self.bar.is_none() && long && done < self.total {
-            let style = ProgressStyle::with_template(
-                "{wide_bar} {human_pos}/{human_len} samples, {eta} left",
-            );
-            let bar = ProgressBar::new(self.total).with_elapsed(self.started.elapsed());
-            self.bar = Some(style.map_or(bar.clone(), |style| bar.with_style(style)));
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }
 

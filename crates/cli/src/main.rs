@@ -2,11 +2,18 @@
 
 mod args;
 mod derive;
+mod detect;
+mod edit;
+mod explain;
 mod files;
+mod fit;
 mod input;
 mod inspect;
 mod ops;
 mod output;
+mod progress;
+mod score;
+mod shift;
 mod summary;
 mod table;
 
@@ -20,6 +27,15 @@ use clap::{Parser, error::ErrorKind};
 
 use crate::args::{Cli, Command};
 
+/// How a run ended that had no error.
+enum Outcome {
+    Fine,
+    /// A shift was found.
+    Found,
+}
+
+/// The exit code for a shift.
+const FOUND: u8 = 1;
 /// An error: bad arguments, bad files, or a model that can't be derived.
 const FAILED: u8 = 2;
 
@@ -40,20 +56,26 @@ fn main() -> ExitCode {
             tell(&format!("error: {}", args::in_one_line(&problem)));
             return ExitCode::from(FAILED);
         }
-        Err(help) => return finish(print(&help.to_string())),
+        Err(help) => return finish(print(&help.to_string()).map(|()| Outcome::Fine)),
     };
     let run = || match &cli.command {
-        Command::Derive(args) => derive::run(args),
-        Command::Inspect(args) => inspect::run(args),
-        Command::Ops(args) => ops::run(args),
+        Command::Fit(args) => fit::run(args),
+        Command::Score(args) => score::run(args),
+        Command::Test(args) => shift::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Edit(args) => edit::run(args),
+        Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
+        Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
+        Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),
     };
     // The hook has said what happened.
     panic::catch_unwind(run).map_or(ExitCode::from(FAILED), finish)
 }
 
-fn finish(result: anyhow::Result<()>) -> ExitCode {
+fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(FOUND),
         Err(error) => {
             let text = error.to_string();
             let hint = if text.ends_with(": give its shape") || text.ends_with(": give one") {

@@ -1,0 +1,84 @@
+//! How files become samples.
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use taste_data::{Layout, Options};
+
+/// What to make of files; kept in the detector, so that data are read alike when it is used.
+#[derive(Args)]
+pub(crate) struct DataArgs {
+    /// Keep uint8 values as they are instead of scaling them by 1/255
+    #[arg(long, help_heading = "Data")]
+    raw: bool,
+    /// Where arrays keep their channels [default: as the model's input tells]
+    #[arg(long, value_enum, help_heading = "Data")]
+    layout: Option<Place>,
+    /// Subtract this after scaling: one number, or one for each channel or column
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Data")]
+    pub(crate) mean: Vec<f32>,
+    /// Divide by this after that
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
+    pub(crate) std: Vec<f32>,
+    /// Bring pictures to this height and width
+    #[arg(long, value_name = "HxW", help_heading = "Data")]
+    resize: Option<String>,
+    /// Put a margin of zeros around pictures up to this height and width
+    #[arg(long, value_name = "HxW", help_heading = "Data")]
+    pad: Option<String>,
+    /// The column of a table that holds the label, which is no input
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    label: Option<String>,
+    /// The columns of a table to take, in this order [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
+    columns: Vec<String>,
+    /// The columns of a table to leave out
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
+    exclude: Vec<String>,
+    /// Leave out pictures and lines that can't be read, and say how many
+    #[arg(long, help_heading = "Data")]
+    skip_bad: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Place {
+    /// Channels × height × width
+    Nchw,
+    /// Height × width × channels
+    Nhwc,
+}
+
+impl DataArgs {
+    /// As options for samples of a shape.
+    pub(crate) fn options(&self, sample_shape: Option<Vec<usize>>) -> Result<Options> {
+        if let Some(bad) = self.std.iter().find(|s| !s.is_finite() || **s <= 0.0) {
+            bail!("--std: {bad} is nothing to divide by");
+        }
+        Ok(Options {
+            sample_shape,
+            layout: match self.layout {
+                None => Layout::Auto,
+                Some(Place::Nchw) => Layout::Nchw,
+                Some(Place::Nhwc) => Layout::Nhwc,
+            },
+            raw: self.raw,
+            mean: self.mean.clone(),
+            std: self.std.clone(),
+            label: self.label.clone(),
+            columns: self.columns.clone(),
+            exclude: self.exclude.clone(),
+            skip_bad: self.skip_bad,
+            resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
+            pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,
+        })
+    }
+}
+
+/// `28x28`, or `28` for a square.
+fn size(flag: &str, text: &str) -> Result<(usize, usize)> {
+    let read = |t: &str| t.trim().parse::<usize>().ok().filter(|n| *n > 0);
+    let pair = match text.split_once(['x', '×', ',']) {
+        Some((h, w)) => read(h).zip(read(w)),
+        None => read(text).map(|n| (n, n)),
+    };
+    pair.with_context(|| format!("{flag} {text:?} is not a height and width like 32x32"))
+}

@@ -1,0 +1,133 @@
+//! The arguments of commands that use a detector.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use taste_stein::stats::conformal::Rule;
+
+use super::RunArgs;
+
+/// The detector and how data are read for it.
+#[derive(Args)]
+pub(crate) struct DetectArgs {
+    /// The detector
+    #[arg(value_name = "DETECTOR.onnx")]
+    pub(crate) detector: PathBuf,
+    /// Leave out pictures and lines that can't be read, and say how many
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Score samples: residual, score, p-value and flag of each
+///
+/// Data are read as they were when the detector was fitted. Samples with NaN or infinite entries are flagged and counted.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste score detector.onnx new.npy                  a table on standard output
+  taste score detector.onnx new.npy -o scores.csv    also .jsonl, .parquet and .npy
+  taste score detector.onnx pictures/ --json | jq 'select(.flag)'")]
+pub(crate) struct ScoreArgs {
+    #[command(flatten)]
+    pub(crate) with: DetectArgs,
+    /// Samples to score
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    /// Where to write the table: .csv, .jsonl, .parquet or .npy [default: standard output]
+    #[arg(short, long, value_name = "SCORES")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Test whether batches differ from the calibration data, effect size first
+///
+/// Each data set is one batch, or is cut into batches with --batch-size. With several batches, p-values are adjusted for
+/// their number (Holm). Exit code 1 if any batch differs.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste test detector.onnx today.npy
+  taste test detector.onnx monday.npy tuesday.npy wednesday.npy
+  taste test detector.onnx stream.csv --batch-size 500 --json")]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(crate) with: DetectArgs,
+    /// Batches to test
+    #[arg(value_name = "DATA", required = true)]
+    pub(crate) data: Vec<PathBuf>,
+    /// Cut each data set into batches of this many samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) batch_size: Option<u32>,
+    /// A batch differs if its adjusted p-value is at most this [default: that of the detector]
+    #[arg(long)]
+    pub(crate) alpha: Option<f64>,
+    /// Permutations
+    #[arg(long, value_name = "N", default_value_t = 1999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
+    pub(crate) permutations: u32,
+    /// Entries of the sample to list
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) top: usize,
+    /// The seed of the permutations
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Show where samples differ: maps for pictures, ranked columns for tables
+///
+/// Colours have one scale for the whole calibration data, never one for each picture, and the conformal threshold for the
+/// largest entry of a map is drawn as an outline.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste explain detector.onnx new/ -o maps                the 16 samples with the largest scores
+  taste explain detector.onnx new.npy --samples 0,5 -o maps
+  taste explain detector.onnx table.csv -o columns        ranked columns as text, table and bars")]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) with: DetectArgs,
+    /// Samples to explain
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    /// The folder to write to
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// The samples to draw, by number [default: those with the largest scores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) samples: Vec<usize>,
+    /// How many samples to draw
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) most: usize,
+}
+
+/// Change the threshold of a detector, without fitting it again
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste edit detector.onnx --alpha 0.01
+  taste edit detector.onnx --alpha 0.01 -o strict.onnx
+  taste edit detector.onnx --set-threshold 3.5
+  taste edit detector.onnx                              prints the threshold")]
+pub(crate) struct EditArgs {
+    /// The detector
+    #[arg(value_name = "DETECTOR.onnx")]
+    pub(crate) detector: PathBuf,
+    /// Choose the threshold for this share of false alarms
+    #[arg(long)]
+    pub(crate) alpha: Option<f64>,
+    /// How it follows from the calibration scores: conformal or quantile
+    #[arg(long, default_value = "conformal")]
+    pub(crate) threshold: Rule,
+    /// Set the threshold itself
+    #[arg(long, value_name = "SCORE", conflicts_with = "alpha", allow_hyphen_values = true)]
+    pub(crate) set_threshold: Option<f64>,
+    /// Where to write [default: the same file]
+    #[arg(short, long, value_name = "FILE.onnx")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the decision as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

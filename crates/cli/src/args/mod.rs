@@ -1,0 +1,131 @@
+//! The command line.
+
+mod data;
+mod derive;
+mod detect;
+mod fit;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use taste_engine::{Method, Target};
+
+pub(crate) use data::DataArgs;
+pub(crate) use derive::{DeriveArgs, Quantity};
+pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
+pub(crate) use fit::FitArgs;
+pub(crate) use run::RunArgs;
+
+/// Does this input differ from the training data in a way that matters to this model?
+///
+/// taste takes a trained model (ONNX), a score model of its training data and held-out samples, and makes a detector of
+/// them: one ONNX file that says of every sample how far out it is for this model, with a p-value that means what it
+/// says.
+#[derive(Parser)]
+#[command(
+    name = "taste",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
+  taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
+  taste test detector.onnx batch.npy                    does this batch differ, and by how much?
+  taste explain detector.onnx new.npy -o maps           where samples differ, as pictures or bars
+  taste inspect model.onnx                              operators, shapes, methods that apply
+  taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
+
+Exit codes: 0 fine, 1 a shift was found (test), 2 error. Data goes to standard output or to named
+files, messages to standard error."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Fit(Box<FitArgs>),
+    Score(ScoreArgs),
+    Test(TestArgs),
+    Explain(ExplainArgs),
+    Edit(EditArgs),
+    Derive(Box<DeriveArgs>),
+    Inspect(InspectArgs),
+    Ops(OpsArgs),
+}
+
+/// What model, and which function of it.
+#[derive(Args)]
+pub(crate) struct ModelArgs {
+    /// The model
+    #[arg(value_name = "MODEL.onnx")]
+    pub(crate) model: PathBuf,
+    /// The function that is derived: prob, prob:K, probs, logit:K, logprob, energy, entropy, margin or output:K
+    /// [default: the probability of the most likely class, or the output itself if it is one number]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<Target>,
+    /// The output that it is a function of [default: the first that holds floats]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) output: Option<String>,
+    /// The input to differentiate by [default: the first that holds floats]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) wrt: Option<String>,
+    /// The shape of one sample where the file leaves it open, as 3,32,32 or as NAME=3,32,32 for another input
+    #[arg(long, value_name = "[NAME=]SIZES")]
+    pub(crate) shape: Vec<String>,
+    /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
+    #[arg(long, default_value = "auto")]
+    pub(crate) method: Method,
+    /// How much memory intermediate values may take
+    #[arg(long, value_name = "MiB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) memory: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl ModelArgs {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        usize::try_from(self.memory).unwrap_or(usize::MAX).saturating_mul(1 << 20)
+    }
+}
+
+/// Show what a model is made of and what can be derived of it
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste inspect model.onnx
+  taste inspect model.onnx --target logit:3
+  taste inspect model.onnx --shape 3,224,224 --json | jq .derivative.method
+
+The derivative column says how an operator differentiates in this model: constant (nothing flows),
+linear, bilinear (linear in each of two arguments), piecewise linear (kinks, no curvature),
+pointwise (a curved function of each element) or composite (made of several of these).")]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// List the operators that can be differentiated
+#[derive(Args)]
+pub(crate) struct OpsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is wrong with the arguments, without usage and pointers.
+pub(crate) fn in_one_line(problem: &clap::Error) -> String {
+    let text = problem.to_string();
+    let parts: Vec<String> = text
+        .split("\n\n")
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|part| {
+            !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more")
+        })
+        .collect();
+    parts.join("; ").trim_start_matches("error: ").to_owned()
+}

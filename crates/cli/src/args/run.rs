@@ -1,0 +1,59 @@
+//! How things are run.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use taste_engine::Backend;
+
+/// The engine and how it is used.
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// The engine: rten (built in), ort (ONNX Runtime, from a library of yours) or reference (slow, double precision)
+    /// [default: rten]
+    #[arg(long, help_heading = "Running")]
+    backend: Option<Backend>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help_heading = "Running",
+        help = "The library of ONNX Runtime [default: $ORT_DYLIB_PATH, or where the system looks]"
+    )]
+    ort_library: Option<PathBuf>,
+    /// Threads [default: one for every core]
+    #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Samples at once [default: as many as memory allows, at most 256]
+    #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// Print nothing but errors and what is asked for
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArgs {
+    /// The engine that was asked for.
+    pub(crate) fn backend(&self) -> Result<Backend> {
+        Ok(match (&self.backend, &self.ort_library) {
+            (None | Some(Backend::Ort { .. }), Some(path)) => {
+                if !path.exists() {
+                    bail!("--ort-library {}: there is no such file", path.display());
+                }
+                Backend::Ort { library: Some(path.clone()) }
+            }
+            (Some(other), Some(_)) => bail!("--ort-library goes with --backend ort, not {other}"),
+            (backend, None) => backend.clone().unwrap_or_default(),
+        })
+    }
+
+    /// How many threads.
+    pub(crate) fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(all, usize::from)
+    }
+
+    /// How many samples at once, where memory allows `fitting`.
+    pub(crate) fn chunk(&self, fitting: usize) -> usize {
+        self.batch.map_or(fitting, |n| usize::try_from(n).unwrap_or(usize::MAX)).max(1)
+    }
+}

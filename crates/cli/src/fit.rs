@@ -1,0 +1,204 @@
+//! `taste fit`.
+
+use std::{path::Path, sync::Mutex};
+
+use anyhow::{Context, Result, bail};
+use taste_data::{Dataset, Options, Samples};
+use taste_engine::Model;
+use taste_stein::{
+    Fit, Level, Manifest, Stage,
+    score::{self, InputMap, Specification},
+};
+
+use crate::{
+    Outcome,
+    args::FitArgs,
+    detect::tell_skipped,
+    edit, files, input, print, print_json,
+    progress::Progress,
+    table::{self, Table, count, number},
+    tell,
+};
+
+pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
+    let quiet = args.run.quiet;
+    let mut sources = vec![args.model.as_path(), args.data.as_path()];
+    sources.extend(args.calibration.as_deref());
+    files::check_targets(&sources, &[("-o", &args.out)])?;
+    let model = Model::open(&args.model)?;
+    let options = args.reading.options(sample_shape(&model)?)?;
+    let train = Dataset::open(&args.data, &options)?;
+    let calibration =
+        args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
+    let score = specification(args, &options)?;
+    let bar = Mutex::new(None::<(Stage, Progress)>);
+    let progress = |stage: Stage, done: usize, total: usize| {
+        let Ok(mut bar) = bar.lock() else { return };
+        if bar.as_ref().is_none_or(|(s, _)| *s != stage) {
+            let what = match stage {
+                Stage::Score => "samples for the score model",
+                Stage::Adjust => "samples for the baseline",
+                Stage::Calibrate => "calibration samples",
+            };
+            // The score model does not tell how far it is.
+            let total = (stage != Stage::Score).then_some(total);
+            *bar = Some((stage, Progress::new(what, total, quiet)));
+        }
+        if let Some((_, progress)) = bar.as_mut() {
+            progress.reach(done);
+        }
+    };
+    let reading = serde_json::to_value(Options { sample_shape: None, ..options.clone() })?;
+    let mut fit = Fit::new(&model, score)
+        .operator(args.operator.clone())
+        .alpha(args.alpha)
+        .rule(args.threshold)
+        .method(args.method)
+        .held_out(args.held_out)
+        .seed(args.seed)
+        .memory(usize::try_from(args.memory)?.saturating_mul(1 << 20))
+        .backend(args.run.backend()?, args.run.threads())
+        .reading(reading)
+        .progress(&progress);
+    if let Some(target) = args.target {
+        fit = fit.target(target);
+    }
+    if let Some(output) = &args.output {
+        fit = fit.output(output);
+    }
+    if let Some(aggregate) = args.aggregate {
+        fit = fit.aggregate(aggregate);
+    }
+    if let Some(tail) = args.tail {
+        fit = fit.tail(tail);
+    }
+    if args.map || args.no_map {
+        fit = fit.map(args.map);
+    }
+    let detector = fit.run(&train, calibration.as_ref().map(|c| c as &dyn Samples));
+    if let Ok(mut bar) = bar.lock() {
+        bar.take();
+    }
+    let detector = detector?;
+    if !quiet {
+        tell_skipped(&train);
+        calibration.iter().for_each(tell_skipped);
+    }
+    detector.save(&args.out)?;
+    let manifest = detector.manifest();
+    if args.json {
+        print_json(manifest)?;
+    } else if !quiet {
+        print(&render(manifest))?;
+    }
+    if !quiet {
+        tell(&format!("wrote {}", args.out.display()));
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The sizes of a sample, if the model fixes them.
+fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
+    let ports = model.inputs();
+    let name = input::differentiated(&ports, None)?;
+    let port = ports.iter().find(|p| p.name == name);
+    let sizes = port.and_then(|p| p.shape.as_ref());
+    Ok(sizes.and_then(|s| s.iter().skip(1).map(|d| d.clone().ok()).collect()))
+}
+
+/// The score model, with the map from the model's input to its own.
+fn specification(args: &FitArgs, options: &Options) -> Result<Box<dyn Specification>> {
+    let spec = score::parse(&args.score)?;
+    let is_diffusion = args.score.starts_with("ddpm:");
+    let map = match args.score_input.as_deref() {
+        Some("none") => None,
+        Some(text) => Some(linear(text)?),
+        None if is_diffusion && !options.raw => {
+            Some(InputMap::from_normalisation(&options.mean, &options.std, -1.0, 1.0)?)
+        }
+        None => None,
+    };
+    Ok(match map {
+        Some(map) => score::mapped(spec, map),
+        None => spec,
+    })
+}
+
+/// `A,B`.
+fn linear(text: &str) -> Result<InputMap> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|t| t.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[scale, shift]) if scale != 0.0 && scale.is_finite() && shift.is_finite() => {
+            Ok(InputMap::uniform(scale, shift))
+        }
+        _ => bail!("--score-input {text:?} is not a pair of numbers A,B for y = A*x + B, with A not 0"),
+    }
+}
+
+fn render(manifest: &Manifest) -> String {
+    let mut facts = Table::default();
+    let model = &manifest.model;
+    facts.row([
+        "model".to_owned(),
+        format!(
+            "{}: {} {} to {} {}",
+            model.file,
+            model.input,
+            table::shape(&model.sample_shape),
+            model.output,
+            table::shape(&[model.outputs])
+        ),
+    ]);
+    let method = manifest.method.as_ref().map_or_else(String::new, |m| {
+        if m.flat { ", Laplacian zero almost everywhere".to_owned() } else { format!(", Laplacian by {}", m.name) }
+    });
+    facts.row(["residual".to_owned(), format!("{} of {}{method}", manifest.operator, manifest.target)]);
+    facts.row(["score".to_owned(), format!("{}, {} tail", manifest.aggregate, manifest.tail)]);
+    facts.row(["score model".to_owned(), described(&manifest.score)]);
+    let data = &manifest.data;
+    let calibration = data.calibration.as_ref().map_or_else(String::new, |c| format!(" and {c}"));
+    facts.row([
+        "data".to_owned(),
+        format!(
+            "{}{calibration}: {} fitted, {} for the baseline, {} for the calibration",
+            data.train, data.fitted, data.adjusted, data.calibrated
+        ),
+    ]);
+    facts.row(["decision".to_owned(), edit::sentence(&manifest.decision, data.calibrated)]);
+    if let Some(map) = &manifest.map {
+        facts.row([
+            "map".to_owned(),
+            format!("entries beyond {} stand out (alpha {})", number(map.threshold), map.alpha),
+        ]);
+    }
+    let mut health = Table::default();
+    for finding in &manifest.health {
+        let level = match finding.level {
+            Level::Good => "ok",
+            Level::Note => "note",
+            Level::Warning => "WARNING",
+        };
+        health.row([level.to_owned(), finding.message.clone()]);
+    }
+    format!("{}\n{}", facts.render(0), health.render(0))
+}
+
+/// What a score model says of itself, on a line.
+fn described(score: &serde_json::Value) -> String {
+    let Some(entries) = score.as_object() else { return score.to_string() };
+    let family = entries.get("family").and_then(|f| f.as_str()).unwrap_or("?");
+    let plain = |v: &serde_json::Value| match v {
+        serde_json::Value::Number(n) => n.as_f64().map(|v| {
+            if v.fract() == 0.0 && v.abs() < 1e9 { format!("{v:.0}") } else { number(v) }
+        }),
+        serde_json::Value::String(s) => Some(s.clone()),
+        serde_json::Value::Bool(b) => Some(b.to_string()),
+        _ => None,
+    };
+    let rest: Vec<String> = entries
+        .iter()
+        .filter(|(key, _)| *key != "family")
+        .filter_map(|(key, value)| Some(format!("{} {}", key.replace('_', " "), plain(value)?)))
+        .collect();
+    if rest.is_empty() { family.to_owned() } else { format!("{family} ({})", rest.join(", ")) }
+}

@@ -1,0 +1,127 @@
+//! `taste score`.
+
+use std::{io, path::Path};
+
+use anyhow::Result;
+use serde::Serialize;
+use taste_data::{Column, Kind, TableWriter, Value};
+use taste_stein::Detector;
+
+use crate::{
+    Outcome,
+    args::ScoreArgs,
+    detect::Detection,
+    files, print_json,
+    table::{count, number},
+    tell,
+};
+
+/// The summary, in the words of `--json`.
+#[derive(Serialize)]
+struct Summary<'a> {
+    detector: &'a Path,
+    data: &'a Path,
+    samples: usize,
+    flagged: usize,
+    /// Samples whose entries or residual are not finite; they are among the flagged.
+    not_finite: usize,
+    threshold: f64,
+    alpha: Option<f64>,
+    file: Option<&'a Path>,
+}
+
+pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
+    let with = &args.with;
+    let targets: Vec<(&str, &Path)> = args.out.iter().map(|p| ("-o", p.as_path())).collect();
+    files::check_targets(&[&with.detector, &args.data], &targets)?;
+    let detector = Detector::open(&with.detector)?;
+    let mut detection = Detection::start(&detector, with, false)?;
+    let data = detection.open(&args.data)?;
+    let has_names = data.row_name(0).is_some();
+    let mut columns = vec![
+        Column::new("index", Kind::Int),
+        Column::new("residual", Kind::Float),
+        Column::new("score", Kind::Float),
+        Column::new("p_value", Kind::Float),
+        Column::new("flag", Kind::Bool),
+    ];
+    let mut writer = match &args.out {
+        Some(path) => {
+            let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+            columns.extend((has_names && !is_npy).then(|| Column::new("file", Kind::Text)));
+            TableWriter::create(path, &columns)?
+        }
+        None => {
+            columns.extend(has_names.then(|| Column::new("file", Kind::Text)));
+            TableWriter::stdout(&columns, with.json)?
+        }
+    };
+    let named = columns.len() > 5;
+    let (mut flagged, mut not_finite) = (0, 0);
+    let samples = detection.each(&data, |chunk, scores| {
+        for (i, &index) in chunk.index.iter().enumerate() {
+            flagged += usize::from(scores.flag[i]);
+            not_finite += usize::from(!scores.score[i].is_finite());
+            let mut row = vec![
+                Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
+                Value::Float(f64::from(scores.residual[i])),
+                Value::Float(f64::from(scores.score[i])),
+                Value::Float(f64::from(scores.p_value[i])),
+                Value::Bool(scores.flag[i]),
+            ];
+            if named {
+                row.push(Value::Text(data.row_name(index).unwrap_or_default()));
+            }
+            writer.write(&row)?;
+        }
+        Ok(())
+    });
+    let samples = match samples {
+        Err(e) if is_closed_pipe(&e) => return Ok(Outcome::Fine),
+        other => other?,
+    };
+    match writer.finish() {
+        Err(e) if is_closed_pipe(&e.into()) => return Ok(Outcome::Fine),
+        _ => {}
+    }
+    let decision = &detector.manifest().decision;
+    if !with.run.quiet {
+        let share = 100.0 * flagged as f64 / samples as f64;
+        let expected = decision
+            .alpha
+            .map_or_else(String::new, |a| format!(", {} % expected without a shift", number(100.0 * a)));
+        tell(&format!(
+            "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
+            count(samples, "sample"),
+            number(decision.threshold)
+        ));
+        if not_finite > 0 {
+            tell(&format!(
+                "warning: {} no finite residual (NaN or infinite entries, or a model that overflows): flagged",
+                if not_finite == 1 { "1 sample has".to_owned() } else { format!("{not_finite} samples have") }
+            ));
+        }
+        if let Some(path) = &args.out {
+            tell(&format!("wrote {}", path.display()));
+        }
+    }
+    if let Some(path) = args.out.as_deref().filter(|_| with.json) {
+        print_json(&Summary {
+            detector: &with.detector,
+            data: &args.data,
+            samples,
+            flagged,
+            not_finite,
+            threshold: decision.threshold,
+            alpha: decision.alpha,
+            file: Some(path),
+        })?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// Whether a reader of standard output went away.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let is_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_pipe))
+}

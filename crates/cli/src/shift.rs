@@ -1,0 +1,261 @@
+//! `taste test`.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use ndarray::{Axis, Slice};
+use serde::Serialize;
+use taste_data::Samples;
+use taste_stein::{
+    Detector, Scores,
+    shift::{Batch, Shift},
+    stats::multiple::holm,
+};
+
+use crate::{
+    Outcome,
+    args::TestArgs,
+    detect::Detection,
+    print, print_json,
+    table::{Table, count, number},
+    tell,
+};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    detector: &'a Path,
+    alpha: f64,
+    /// Whether any batch differs.
+    shifted: bool,
+    batches: Vec<Tested>,
+}
+
+#[derive(Serialize)]
+struct Tested {
+    data: String,
+    /// The number of the first sample, where a data set is cut into batches.
+    first: usize,
+    shifted: bool,
+    #[serde(flatten)]
+    shift: Shift,
+}
+
+pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
+    let with = &args.with;
+    let detector = Detector::open(&with.detector)?;
+    let alpha = args.alpha.or(detector.manifest().decision.alpha).unwrap_or(0.05);
+    if !(alpha > 0.0 && alpha < 1.0) {
+        bail!("--alpha {alpha}: it lies between 0 and 1");
+    }
+    let least = 1.0 / f64::from(args.permutations + 1);
+    if least > alpha {
+        bail!(
+            "{} permutations give no p-value below {least:.3}: --permutations {} or more can reach alpha = {alpha}",
+            args.permutations,
+            (1.0 / alpha).ceil()
+        );
+    }
+    let mut detection = Detection::start(&detector, with, detector.has_map())?;
+    let mut batches = Vec::new();
+    for path in &args.data {
+        gather(args, &detector, &mut detection, path, &mut batches)?;
+    }
+    let raw: Vec<f64> = batches.iter().map(|b| b.shift.p_value).collect();
+    for (batch, adjusted) in batches.iter_mut().zip(holm(&raw)) {
+        batch.shift.adjusted_p_value = adjusted;
+        batch.shifted = adjusted <= alpha;
+    }
+    let shifted = batches.iter().any(|b| b.shifted);
+    let report = Report { detector: &with.detector, alpha, shifted, batches };
+    if with.json {
+        print_json(&report)?;
+    } else {
+        print(&render(&report, &detector, args.top))?;
+    }
+    if !with.run.quiet {
+        for batch in report.batches.iter().filter(|b| b.shift.not_finite > 0) {
+            tell(&format!(
+                "warning: {}: {} of {} have no finite residual; they are left out of the means",
+                batch.data,
+                batch.shift.not_finite,
+                count(batch.shift.samples, "sample")
+            ));
+        }
+    }
+    Ok(if shifted { Outcome::Found } else { Outcome::Fine })
+}
+
+/// Scores a data set and tests it, whole or in batches.
+fn gather(
+    args: &TestArgs,
+    detector: &Detector,
+    detection: &mut Detection<'_>,
+    path: &Path,
+    batches: &mut Vec<Tested>,
+) -> Result<()> {
+    let data = detection.open(path)?;
+    let size = args.batch_size.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let permutations = usize::try_from(args.permutations)?;
+    let mut current = Batch::new(detector, args.seed);
+    let mut first = 0;
+    let name = data.name().to_owned();
+    let mut finish = |batch: &Batch<'_>, first: usize| -> Result<()> {
+        let shift = batch.test(permutations).map_err(|e| anyhow::anyhow!("{name}: {e}"))?;
+        batches.push(Tested { data: name.clone(), first, shifted: false, shift });
+        Ok(())
+    };
+    detection.each(&data, |chunk, scores| {
+        let mut start = 0;
+        while start < chunk.len() {
+            let end = chunk.len().min(start.saturating_add(size - current.len()));
+            current.add(&rows(scores, start, end))?;
+            if current.len() >= size {
+                finish(&current, first)?;
+                first += current.len();
+                current = Batch::new(detector, args.seed);
+            }
+            start = end;
+        }
+        Ok(())
+    })?;
+    if !current.is_empty() {
+        finish(&current, first)?;
+    }
+    Ok(())
+}
+
+/// Scores `start..end` of some.
+fn rows(scores: &Scores, start: usize, end: usize) -> Scores {
+    let span = || Slice::from(start..end);
+    Scores {
+        residual: scores.residual[start..end].to_vec(),
+        score: scores.score[start..end].to_vec(),
+        p_value: scores.p_value[start..end].to_vec(),
+        flag: scores.flag[start..end].to_vec(),
+        residuals: scores.residuals.as_ref().map(|r| r.slice_axis(Axis(0), span()).to_owned()),
+        map: scores.map.as_ref().map(|m| m.slice_axis(Axis(0), span()).to_owned()),
+    }
+}
+
+fn render(report: &Report<'_>, detector: &Detector, top: usize) -> String {
+    if report.batches.len() > 1 {
+        return many(report);
+    }
+    report.batches.iter().map(|b| one(b, report.alpha, detector, top)).collect()
+}
+
+/// How large an effect is, in words (after Cohen 1988).
+fn size(effect: f64) -> &'static str {
+    match effect.abs() {
+        e if e < 0.1 => "negligible",
+        e if e < 0.35 => "small",
+        e if e < 0.65 => "medium",
+        e if e < 1.2 => "large",
+        _ => "very large",
+    }
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
+}
+
+fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
+    let shift = &batch.shift;
+    let largest = &shift.quantities[shift.largest];
+    let verdict = if batch.shifted {
+        format!(
+            "shift: the batch differs in a way that the model reacts to ({} effect, {:+.2} SD of the {})",
+            size(largest.effect),
+            largest.effect,
+            largest.name
+        )
+    } else {
+        format!("no shift that the model reacts to is seen (p = {} above alpha = {alpha})", p_value(shift.adjusted_p_value))
+    };
+    let mut facts = Table::default();
+    facts.row(["batch".to_owned(), format!("{}: {}", batch.data, count(shift.samples, "sample"))]);
+    facts.row(["verdict".to_owned(), verdict]);
+    facts.row([
+        "p-value".to_owned(),
+        format!("{} over all quantities, {} permutations", p_value(shift.p_value), shift.permutations),
+    ]);
+    let share = 100.0 * shift.flagged as f64 / shift.samples as f64;
+    facts.row(["flagged".to_owned(), format!("{} of {} samples one by one ({share:.1} %)", shift.flagged, shift.samples)]);
+    let mut numbers = Table::default().right(&[1, 2, 3, 4]);
+    numbers.row(["", "effect (SD)", "mean shift", "95 % interval", "p"]);
+    // Residual, score and rank always; of the classes those that moved most.
+    let mut classes: Vec<usize> = (3..shift.quantities.len()).collect();
+    classes.sort_by(|&a, &b| {
+        shift.quantities[b].effect.abs().total_cmp(&shift.quantities[a].effect.abs())
+    });
+    for &i in (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3)) {
+        let q = &shift.quantities[i];
+        let interval = q.interval.map_or_else(
+            || "-".to_owned(),
+            |(low, high)| format!("{} to {}", number(low), number(high)),
+        );
+        numbers.row([
+            q.name.clone(),
+            format!("{:+.2}", q.effect),
+            number(q.difference),
+            interval,
+            p_value(q.p_value),
+        ]);
+    }
+    let mut text = format!("{}\n{}", facts.render(0), numbers.render(0));
+    if !shift.entries.is_empty() && top > 0 {
+        let shape = &detector.manifest().model.sample_shape;
+        let mut entries = Table::default().right(&[1, 2, 3]);
+        entries.row(["carried by", "effect (SD)", "mean part", "standard errors"]);
+        for entry in shift.entries.iter().take(top) {
+            let name = entry.name.clone().unwrap_or_else(|| place(&entry.position, shape));
+            entries.row([
+                name,
+                format!("{:+.2}", entry.effect),
+                number(entry.mean),
+                format!("{:+.1}", entry.statistic),
+            ]);
+        }
+        text += &format!("\n{}", entries.render(0));
+    }
+    text
+}
+
+/// `row 3, column 5` for pictures, `entry 3` for vectors.
+fn place(position: &[usize], shape: &[usize]) -> String {
+    match (position, shape) {
+        ([c, y, x], [channels, ..]) if *channels > 1 => format!("channel {c}, row {y}, column {x}"),
+        ([_, y, x], _) => format!("row {y}, column {x}"),
+        ([i], _) => format!("entry {i}"),
+        (all, _) => format!("entry {all:?}"),
+    }
+}
+
+fn many(report: &Report<'_>) -> String {
+    let found = report.batches.iter().filter(|b| b.shifted).count();
+    let mut rows = Table::default().right(&[1, 2, 3, 4, 5]);
+    rows.row(["batch", "samples", "flagged", "effect (SD)", "p", "adjusted p", "verdict"]);
+    for batch in &report.batches {
+        let shift = &batch.shift;
+        let name = if batch.first > 0 || report.batches.iter().any(|b| b.data == batch.data && b.first > 0) {
+            format!("{} from {}", batch.data, batch.first)
+        } else {
+            batch.data.clone()
+        };
+        rows.row([
+            name,
+            shift.samples.to_string(),
+            format!("{:.1} %", 100.0 * shift.flagged as f64 / shift.samples as f64),
+            format!("{:+.2}", shift.quantities[shift.largest].effect),
+            p_value(shift.p_value),
+            p_value(shift.adjusted_p_value),
+            if batch.shifted { "shift".to_owned() } else { "-".to_owned() },
+        ]);
+    }
+    format!(
+        "{found} of {} differ in a way that the model reacts to (Holm-adjusted, alpha = {})\n\n{}",
+        count(report.batches.len(), "batch").replace("batchs", "batches"),
+        report.alpha,
+        rows.render(0)
+    )
+}
