@@ -62,11 +62,11 @@ impl fmt::Display for DType {
 
 /// What a header tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) dtype: DType,
-    pub(super) big_endian: bool,
-    pub(super) fortran_order: bool,
-    pub(super) shape: Vec<u64>,
+pub(crate) struct Header {
+    pub(crate) dtype: DType,
+    pub(crate) big_endian: bool,
+    pub(crate) fortran_order: bool,
+    pub(crate) shape: Vec<u64>,
 }
 
 /// No array has this many axes.
@@ -74,7 +74,7 @@ const MOST_AXES: usize = 64;
 
 impl Header {
     /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, the entries in any order.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, Problem> {
         let mut p = Parser { text, at: 0 };
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         p.expect(b'{')?;
@@ -110,7 +110,7 @@ impl Header {
     }
 
     /// How many elements there are, if that can be counted: zero sizes do not make others harmless.
-    pub(super) fn len(&self) -> Result<u64, Problem> {
+    pub(crate) fn len(&self) -> Result<u64, Problem> {
         let size = self.dtype.size() as u64;
         let fits = self
             .shape
@@ -125,7 +125,7 @@ impl Header {
     }
 
     /// Magic, version, length and dictionary, with data starting at a multiple of 64 bytes.
-    pub(super) fn write(dtype: DType, shape: &[usize]) -> Vec<u8> {
+    pub(crate) fn write(dtype: DType, shape: &[usize]) -> Vec<u8> {
         let kind = DType::ALL.iter().find(|(d, ..)| *d == dtype).map_or("", |(_, kind, _)| kind);
         let order = if dtype.size() == 1 { '|' } else { '<' };
         let mut text = format!(
@@ -146,7 +146,7 @@ impl Header {
 }
 
 /// What every file starts with.
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 fn tuple(shape: &[usize]) -> String {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();

@@ -24,7 +24,9 @@ use std::{
 };
 
 pub use header::DType;
+pub(crate) use header::MAGIC;
 pub use read::{Elements, Reader};
+pub(crate) use read::{Preamble, decode};
 pub use write::{Element, Writer};
 
 /// What is wrong with a file.
@@ -36,7 +38,7 @@ pub struct Error {
 }
 
 impl Error {
-    fn new(path: &Path, problem: impl Into<Problem>) -> Self {
+    pub(crate) fn new(path: &Path, problem: impl Into<Problem>) -> Self {
         Self { path: path.to_owned(), problem: problem.into() }
     }
 
@@ -131,7 +133,7 @@ pub enum Problem {
 }
 
 /// A shape as `NumPy` prints it, cut short if it is long.
-fn shown<T: ToString>(shape: &[T]) -> String {
+pub(crate) fn shown<T: ToString>(shape: &[T]) -> String {
     const MOST: usize = 8;
     let mut sizes: Vec<String> = shape.iter().take(MOST).map(ToString::to_string).collect();
     if shape.len() > MOST {

@@ -35,6 +35,17 @@ impl Elements {
             Self::I64(a) => a.shape(),
         }
     }
+
+    /// The elements rounded to single precision.
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
+    pub fn into_f32(self) -> ArrayD<f32> {
+        match self {
+            Self::F32(a) => a,
+            Self::F64(a) => a.mapv(|v| v as f32),
+            Self::U8(a) => a.mapv(f32::from),
+            Self::I64(a) => a.mapv(|v| v as f32),
+        }
+    }
 }
 
 /// An array in a file, of which parts are read.
@@ -47,6 +58,67 @@ pub struct Reader {
     shape: Vec<usize>,
     /// Where the elements start.
     start: u64,
+}
+
+/// What a file tells before its elements.
+#[derive(Debug)]
+pub(crate) struct Preamble {
+    pub(crate) dtype: DType,
+    pub(crate) big_endian: bool,
+    pub(crate) shape: Vec<usize>,
+    /// Where the elements start.
+    pub(crate) start: u64,
+    /// How many bytes they take.
+    pub(crate) bytes: u64,
+}
+
+impl Preamble {
+    /// Reads all that comes before the elements; `length` is that of the file, if it is known.
+    pub(crate) fn read(source: &mut dyn Read, length: Option<u64>) -> Result<Self, Problem> {
+        let mut opening = Vec::with_capacity(12);
+        source.take(12).read_to_end(&mut opening)?;
+        let (header_length, start) = match opening[..] {
+            [] => return Err(Problem::NotNpy(": it is empty")),
+            [b'P', b'K', 3, 4, ..] => {
+                return Err(Problem::NotNpy(" but an npz archive: save one array of it"));
+            }
+            _ if !opening.starts_with(MAGIC) => return Err(Problem::NotNpy("")),
+            [_, _, _, _, _, _, 1, 0, a, b, ..] => (u64::from(u16::from_le_bytes([a, b])), 10),
+            [_, _, _, _, _, _, 2 | 3, 0, a, b, c, d] => {
+                (u64::from(u32::from_le_bytes([a, b, c, d])), 12)
+            }
+            [_, _, _, _, _, _, 1..=3, 0, ..] | [_, _, _, _, _, _] | [_, _, _, _, _, _, _] => {
+                return Err(Problem::Header("the file ends before it".to_owned()));
+            }
+            [_, _, _, _, _, _, major, minor, ..] => return Err(Problem::Version(major, minor)),
+            _ => return Err(Problem::NotNpy("")),
+        };
+        let there = length.map(|length| length.saturating_sub(start));
+        if let Some(there) = there.filter(|&there| header_length > there) {
+            let message =
+                format!("it declares {header_length} bytes, and the file has {there} more");
+            return Err(Problem::Header(message));
+        }
+        if header_length > MOST_HEADER {
+            return Err(Problem::Header(format!("{header_length} bytes are too many")));
+        }
+        let mut text = Vec::new();
+        let rest = opening.get(usize::try_from(start).unwrap_or(usize::MAX)..).unwrap_or_default();
+        rest.chain(source).take(header_length).read_to_end(&mut text)?;
+        if (text.len() as u64) < header_length {
+            return Err(Problem::Header("the file ends within it".to_owned()));
+        }
+        let header = Header::parse(&text)?;
+        let bytes = header.len()? * header.dtype.size() as u64;
+        // With at most one axis longer than 1 both orders are the same.
+        if header.fortran_order && header.shape.iter().filter(|&&d| d != 1).count() > 1 {
+            return Err(Problem::ColumnOrder);
+        }
+        let sizes = header.shape.iter().map(|&d| usize::try_from(d)).collect::<Result<_, _>>();
+        let shape = sizes.map_err(|_| Problem::TooLarge(header.shape.clone()))?;
+        let Header { dtype, big_endian, .. } = header;
+        Ok(Self { dtype, big_endian, shape, start: start + header_length, bytes })
+    }
 }
 
 /// The longest header: `NumPy` itself refuses headers of more than 10 000 bytes.
@@ -67,51 +139,13 @@ impl Reader {
         }
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        let mut opening = Vec::with_capacity(12);
-        (&mut file).take(12).read_to_end(&mut opening)?;
-        let (header_length, start) = match opening[..] {
-            [] => return Err(Problem::NotNpy(": it is empty")),
-            [b'P', b'K', 3, 4, ..] => {
-                return Err(Problem::NotNpy(" but an npz archive: save one array of it"));
-            }
-            _ if !opening.starts_with(MAGIC) => return Err(Problem::NotNpy("")),
-            [_, _, _, _, _, _, 1, 0, a, b, ..] => (u64::from(u16::from_le_bytes([a, b])), 10),
-            [_, _, _, _, _, _, 2 | 3, 0, a, b, c, d] => {
-                (u64::from(u32::from_le_bytes([a, b, c, d])), 12)
-            }
-            [_, _, _, _, _, _, 1..=3, 0, ..] | [_, _, _, _, _, _] | [_, _, _, _, _, _, _] => {
-                return Err(Problem::Header("the file ends before it".to_owned()));
-            }
-            [_, _, _, _, _, _, major, minor, ..] => return Err(Problem::Version(major, minor)),
-            _ => return Err(Problem::NotNpy("")),
-        };
-        if header_length > length.saturating_sub(start) {
-            let there = length.saturating_sub(start);
-            let message =
-                format!("it declares {header_length} bytes, and the file has {there} more");
-            return Err(Problem::Header(message));
-        }
-        if header_length > MOST_HEADER {
-            return Err(Problem::Header(format!("{header_length} bytes are too many")));
-        }
-        let mut text = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        (&mut file).take(header_length).read_to_end(&mut text)?;
-        let header = Header::parse(&text)?;
-        let start = start + header_length;
-        let wanted = header.len()? * header.dtype.size() as u64;
+        let Preamble { dtype, big_endian, shape, start, bytes } =
+            Preamble::read(&mut file, Some(length))?;
         let found = length - start;
-        if wanted != found {
-            let Header { shape, dtype, .. } = header;
-            return Err(Problem::WrongSize { shape, dtype, wanted, found });
+        if bytes != found {
+            let shape = shape.iter().map(|&d| d as u64).collect();
+            return Err(Problem::WrongSize { shape, dtype, wanted: bytes, found });
         }
-        // With at most one axis longer than 1 both orders are the same.
-        if header.fortran_order && header.shape.iter().filter(|&&d| d != 1).count() > 1 {
-            return Err(Problem::ColumnOrder);
-        }
-        let sizes = header.shape.iter().map(|&d| usize::try_from(d)).collect::<Result<_, _>>();
-        let shape = sizes.map_err(|_| Problem::TooLarge(header.shape.clone()))?;
-        let Header { dtype, big_endian, .. } = header;
         Ok(Self { file, path: path.to_owned(), dtype, big_endian, shape, start })
     }
 
@@ -153,7 +187,8 @@ impl Reader {
     }
 }
 
-fn decode(dtype: DType, big_endian: bool, shape: &[usize], bytes: Vec<u8>) -> Elements {
+/// Numbers from their bytes, of which there must be as many as the shape needs.
+pub(crate) fn decode(dtype: DType, big_endian: bool, shape: &[usize], bytes: Vec<u8>) -> Elements {
     /// Numbers of one type, widened.
     macro_rules! numbers {
         ($type:ty, $variant:ident, $widen:expr) => {

@@ -1,0 +1,190 @@
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use crate::{
+    Chunk, Chunks, Error, Options, Samples, formats,
+    npy::shown,
+    prepare::Prepare,
+    source::{Batches, Source},
+};
+
+/// Samples in a file or folder, or in several.
+///
+/// ```no_run
+/// use taste_data::{Dataset, Options, Samples};
+///
+/// let options = Options { sample_shape: Some(vec![1, 28, 28]), ..Options::default() };
+/// let digits = Dataset::open("t10k-images-idx3-ubyte.gz".as_ref(), &options)?;
+/// for chunk in digits.chunks(256)? {
+///     println!("{:?}", chunk?.values.shape());
+/// }
+/// # Ok::<(), taste_data::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Dataset {
+    name: String,
+    parts: Vec<File>,
+}
+
+/// One file, or one folder of images.
+#[derive(Debug)]
+struct File {
+    source: Box<dyn Source>,
+    prepare: Prepare,
+    /// How many samples it gave in a whole pass.
+    counted: OnceLock<usize>,
+}
+
+impl File {
+    fn count(&self) -> Option<usize> {
+        self.source.count().or_else(|| self.counted.get().copied())
+    }
+}
+
+/// The most entries that a chunk holds, however many rows are asked for.
+const MOST_CHUNK: usize = 1 << 26;
+
+impl Dataset {
+    /// Opens a file or folder: npy, npz, PNG and JPEG, IDX, CIFAR's binary files, CSV, Parquet; most of them compressed
+    /// with gzip or not.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
+        let sources = if path.is_dir() {
+            formats::folder::open(path, options)?
+        } else {
+            vec![formats::open_file(path, options)?]
+        };
+        let name = path.display().to_string();
+        let prepared = |source: Box<dyn Source>| {
+            let prepare = Prepare::new(&name, source.facts(), options)?;
+            Ok(File { source, prepare, counted: OnceLock::new() })
+        };
+        let parts = sources.into_iter().map(prepared).collect::<Result<_, Error>>()?;
+        Self { name: name.clone(), parts }.checked()
+    }
+
+    /// Opens several files or folders as one set, one after the other.
+    pub fn open_all(paths: &[PathBuf], options: &Options) -> Result<Self, Error> {
+        let sets = paths.iter().map(|p| Self::open(p, options)).collect::<Result<Vec<_>, _>>()?;
+        let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+        let name = match names[..] {
+            [first, .., last] if names.len() > 2 => format!("{first} … {last}"),
+            _ => names.join(" and "),
+        };
+        Self { name, parts: sets.into_iter().flat_map(|set| set.parts).collect() }.checked()
+    }
+
+    /// All parts must give samples of one shape.
+    fn checked(self) -> Result<Self, Error> {
+        let refused = |message: String| Error::File { path: self.name.clone(), message };
+        let Some(first) = self.parts.first() else {
+            return Err(refused("no files are named".to_owned()));
+        };
+        let (wanted, columns) = (first.prepare.sample_shape(), &first.source.facts().columns);
+        for part in &self.parts {
+            let found = part.prepare.sample_shape();
+            if found != wanted {
+                let (wanted, found) = (shown(wanted), shown(found));
+                return Err(refused(format!(
+                    "samples of shape {wanted} and of {found} in one set"
+                )));
+            }
+            if part.source.facts().columns != *columns {
+                return Err(refused("its tables have different columns".to_owned()));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What was left out so far (file or line, and why), with [`Options::skip_bad`].
+    pub fn skipped(&self) -> Vec<(String, String)> {
+        self.parts.iter().flat_map(|part| part.source.skipped()).collect()
+    }
+
+    /// What a sample is called, by its number: the path of an image. With [`Options::skip_bad`] this is known of
+    /// samples that have been read.
+    pub fn row_name(&self, index: usize) -> Option<String> {
+        let mut index = index;
+        for part in &self.parts {
+            match part.count() {
+                Some(count) if index >= count => index -= count,
+                _ => return part.source.row_name(index),
+            }
+        }
+        None
+    }
+}
+
+impl fmt::Display for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Samples for Dataset {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sample_shape(&self) -> &[usize] {
+        self.parts.first().map_or(&[], |part| part.prepare.sample_shape())
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.parts.iter().map(File::count).sum()
+    }
+
+    fn columns(&self) -> Option<&[String]> {
+        self.parts.first().and_then(|part| part.source.facts().columns.as_deref())
+    }
+
+    fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
+        let mut pass = Pass { parts: &self.parts, at: 0, rows, batches: None, first: 0, next: 0 };
+        let mut failed = false;
+        Ok(Box::new(std::iter::from_fn(move || {
+            let chunk = if failed { None } else { pass.next().transpose() };
+            failed = matches!(chunk, Some(Err(_)));
+            chunk
+        })))
+    }
+}
+
+/// A pass through all parts.
+struct Pass<'a> {
+    parts: &'a [File],
+    at: usize,
+    rows: usize,
+    batches: Option<Batches<'a>>,
+    /// The number of the part's first sample, and that of the next.
+    first: usize,
+    next: usize,
+}
+
+impl Pass<'_> {
+    fn next(&mut self) -> Result<Option<Chunk>, Error> {
+        while let Some(part) = self.parts.get(self.at) {
+            let batches = match &mut self.batches {
+                Some(batches) => batches,
+                none => {
+                    let size = |shape: &[usize]| shape.iter().product::<usize>().max(1);
+                    let entries =
+                        size(&part.source.facts().sample).max(size(part.prepare.sample_shape()));
+                    let most = self.rows.min(MOST_CHUNK / entries).max(1);
+                    none.insert(part.source.batches(most)?)
+                }
+            };
+            if let Some(batch) = batches.next() {
+                let batch = batch?;
+                let values = part.prepare.apply(batch.values);
+                let index: Vec<usize> = (self.next..self.next + values.shape()[0]).collect();
+                self.next += index.len();
+                return Ok(Some(Chunk { index, values, labels: batch.labels }));
+            }
+            let _ = part.counted.set(self.next - self.first);
+            (self.batches, self.first, self.at) = (None, self.next, self.at + 1);
+        }
+        Ok(None)
+    }
+}

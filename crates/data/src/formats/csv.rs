@@ -1,0 +1,277 @@
+//! Tables as text: values between commas, semicolons or tabs, compressed or not.
+
+use std::{
+    io::{self, Read},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use csv::{ByteRecord, ReaderBuilder};
+use ndarray::{ArrayD, IxDyn};
+
+use super::Found;
+use crate::{
+    Error, Layout, Options,
+    columns::{Selection, select, short},
+    origin::Origin,
+    skips::{HINT, Skips, too_many},
+    source::{Batches, Facts, Rows, Source},
+};
+
+#[derive(Debug)]
+struct Csv {
+    origin: Origin,
+    delimiter: u8,
+    has_header: bool,
+    /// The names of all columns of the file.
+    names: Vec<String>,
+    selection: Selection,
+    facts: Facts,
+    skip_bad: bool,
+    skips: Skips,
+    counted: OnceLock<usize>,
+}
+
+pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+    let origin = found.origin.clone();
+    if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = found.opening[..] {
+        return Err(origin.error("it is text in UTF-16: save it as UTF-8"));
+    }
+    let delimiter = delimiter(&origin)?;
+    let mut lines = Lines::open(&origin, delimiter)?;
+    let mut first = ByteRecord::new();
+    if !lines.read(&mut first)? {
+        return Err(origin.error("it is empty"));
+    }
+    let has_header = is_header(&first);
+    let names: Vec<String> = if has_header {
+        let name = |cell: &[u8]| std::str::from_utf8(cell).map(|n| n.trim().to_owned());
+        let names: Result<_, _> = first.iter().map(name).collect();
+        names.map_err(|_| origin.error("its first line is not text in UTF-8"))?
+    } else {
+        (1..=first.len()).map(|i| i.to_string()).collect()
+    };
+    if has_header && !lines.read(&mut first)? {
+        return Err(origin.error("it has a header and no rows"));
+    }
+    let unnamed = (has_header && names.len() > 1 && names[0].is_empty()).then_some(0);
+    let selection = select(&names, unnamed, options).map_err(|e| origin.error(e))?;
+    let facts = Facts {
+        sample: vec![selection.taken.len()],
+        bytes: false,
+        layout: Layout::Auto,
+        columns: Some(selection.taken.iter().map(|&i| names[i].clone()).collect()),
+    };
+    Ok(Box::new(Csv {
+        origin,
+        delimiter,
+        has_header,
+        names,
+        selection,
+        facts,
+        skip_bad: options.skip_bad,
+        skips: Skips::default(),
+        counted: OnceLock::new(),
+    }))
+}
+
+/// The separator that the first line has most of; tabs in a `.tsv` file.
+fn delimiter(origin: &Origin) -> Result<u8, Error> {
+    if [".tsv", ".tab"].iter().any(|ending| origin.file_name().ends_with(ending)) {
+        return Ok(b'\t');
+    }
+    let opening = origin.opening(1 << 16)?;
+    let line = opening.split(|&b| b == b'\n').next().unwrap_or_default();
+    let mut quoted = false;
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0)];
+    for &byte in line {
+        quoted ^= byte == b'"';
+        for (_, count) in counts.iter_mut().filter(|(d, _)| !quoted && *d == byte) {
+            *count += 1;
+        }
+    }
+    // Of equal counts the first.
+    Ok(counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(d, _)| d))
+}
+
+/// A first line with a cell that is no number, or with the numbers 0, 1, 2, … that pandas gives unnamed columns.
+fn is_header(first: &ByteRecord) -> bool {
+    let named = first.iter().any(|cell| number(cell).is_none());
+    let cells: Vec<&[u8]> = first.iter().skip_while(|c| c.is_empty()).collect();
+    let counted = cells.len() > 1
+        && cells.len() + 1 >= first.len()
+        && cells.iter().enumerate().all(|(i, cell)| *cell == i.to_string().as_bytes());
+    named || counted
+}
+
+/// The number in a cell; NaN if it is empty or says so.
+fn number(cell: &[u8]) -> Option<f32> {
+    let text = std::str::from_utf8(cell).ok()?.trim();
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "" | "na" | "n/a" | "null" | "none" => Some(f32::NAN),
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        _ => None,
+    }
+}
+
+/// The whole number in a cell.
+#[expect(clippy::cast_possible_truncation, reason = "whole and within the range of integers")]
+fn whole(cell: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(cell).ok()?.trim();
+    let float = || text.parse::<f64>().ok().filter(|v| v.fract() == 0.0 && v.abs() < 1e15);
+    text.parse().ok().or_else(|| float().map(|v| v as i64)).or(match text {
+        "true" | "True" => Some(1),
+        "false" | "False" => Some(0),
+        _ => None,
+    })
+}
+
+impl Csv {
+    /// Adds a line's numbers, or says what is wrong with it and adds nothing.
+    fn parse(
+        &self,
+        line: &ByteRecord,
+        into: &mut Vec<f32>,
+        labels: &mut Vec<i64>,
+    ) -> Result<(), String> {
+        if line.len() != self.names.len() {
+            let (found, wanted) = (line.len(), self.names.len());
+            return Err(format!("{found} cells where there are {wanted} columns"));
+        }
+        let before = into.len();
+        for &column in &self.selection.taken {
+            let Some(value) = number(&line[column]) else {
+                into.truncate(before);
+                return Err(self.not_a("number", column, &line[column]));
+            };
+            into.push(value);
+        }
+        if let Some(column) = self.selection.label {
+            let Some(label) = whole(&line[column]) else {
+                into.truncate(before);
+                return Err(self.not_a(
+                    "whole number, as a label has to be",
+                    column,
+                    &line[column],
+                ));
+            };
+            labels.push(label);
+        }
+        Ok(())
+    }
+
+    fn not_a(&self, what: &str, column: usize, cell: &[u8]) -> String {
+        let text = short(&String::from_utf8_lossy(&cell[..cell.len().min(400)]));
+        format!("column {:?}: {text:?} is not a {what}", short(&self.names[column]))
+    }
+
+    fn batch(&self, lines: &mut Lines, most: usize) -> Result<Option<Rows>, Error> {
+        let (mut values, mut labels) = (Vec::new(), Vec::new());
+        let (mut rows, mut line) = (0, ByteRecord::new());
+        while rows < most && lines.read(&mut line)? {
+            match self.parse(&line, &mut values, &mut labels) {
+                Ok(()) => rows += 1,
+                Err(why) => {
+                    let number = line.position().map_or(0, csv::Position::line);
+                    if !self.skip_bad {
+                        return Err(self.origin.error(format!("line {number}: {why}{HINT}")));
+                    }
+                    let name = format!("{} line {number}", self.origin.path().display());
+                    if !self.skips.note(number, name, why) {
+                        return Err(self.origin.error(too_many()));
+                    }
+                }
+            }
+        }
+        lines.rows += rows;
+        if rows == 0 {
+            let _ = self.counted.set(lines.rows);
+            return Ok(None);
+        }
+        let shape = IxDyn(&[rows, self.selection.taken.len()]);
+        let values = ArrayD::from_shape_vec(shape, values).expect("whole rows");
+        let labels = self.selection.label.is_some().then_some(labels);
+        Ok(Some(Rows { values, labels }))
+    }
+}
+
+impl Source for Csv {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.counted.get().copied()
+    }
+
+    fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
+        let mut lines = Lines::open(&self.origin, self.delimiter)?;
+        if self.has_header {
+            lines.read(&mut ByteRecord::new())?;
+        }
+        Ok(Box::new(std::iter::from_fn(move || self.batch(&mut lines, most).transpose()).fuse()))
+    }
+
+    fn skipped(&self) -> Vec<(String, String)> {
+        self.skips.list()
+    }
+}
+
+/// The lines of a file, one after the other.
+struct Lines {
+    reader: csv::Reader<Limited>,
+    origin: Origin,
+    taken: Arc<AtomicU64>,
+    /// How many good rows were seen.
+    rows: usize,
+}
+
+/// The longest line. A quote that is not closed makes one line of the rest of the file.
+const MOST_LINE: u64 = 1 << 26;
+
+impl Lines {
+    fn open(origin: &Origin, delimiter: u8) -> Result<Self, Error> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let input = Limited { input: origin.open()?, taken: Arc::clone(&taken) };
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .buffer_capacity(1 << 16)
+            .from_reader(input);
+        Ok(Self { reader, origin: origin.clone(), taken, rows: 0 })
+    }
+
+    /// Reads a line; false at the end.
+    fn read(&mut self, line: &mut ByteRecord) -> Result<bool, Error> {
+        self.taken.store(0, Ordering::Relaxed);
+        self.reader.read_byte_record(line).map_err(|e| match e.into_kind() {
+            csv::ErrorKind::Io(e) => self.origin.refused(&e),
+            other => self.origin.error(format!("{other:?}")),
+        })
+    }
+}
+
+/// A reader that refuses to go on within one line forever.
+struct Limited {
+    input: Box<dyn Read + Send>,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Limited {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(into)?;
+        if self.taken.fetch_add(read as u64, Ordering::Relaxed) > MOST_LINE {
+            return Err(io::Error::other(format!(
+                "a line of more than {MOST_LINE} bytes: is a quote not closed?"
+            )));
+        }
+        Ok(read)
+    }
+}

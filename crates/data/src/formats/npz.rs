@@ -1,0 +1,96 @@
+//! `X.npz`: a zip archive of npy files. `X.npz:member` names one of them.
+
+use std::{fs::File, io::BufReader, path::Path};
+
+use zip::{CompressionMethod, ZipArchive};
+
+use super::{
+    Found,
+    array::{Array, ArraySource},
+    npy,
+};
+use crate::{
+    Error, Options,
+    origin::{Member, Origin, described},
+    source::Source,
+};
+
+pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>, Error> {
+    let path = found.origin.path();
+    let members = members(path)?;
+    let names = || members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
+    let samples = match &found.member {
+        Some(wanted) => members.iter().find(|m| m.name == *wanted).ok_or_else(|| {
+            Error::at(path, format!("no member {wanted:?}; there are {}", names()))
+        })?,
+        None => {
+            let others: Vec<&Member> = members.iter().filter(|m| !is_label(&m.name)).collect();
+            match (&others[..], &members[..]) {
+                ([one], _) => *one,
+                ([], [one]) => one,
+                (_, []) => return Err(Error::at(path, "the archive holds no arrays")),
+                _ => {
+                    let file = path.display();
+                    return Err(Error::at(
+                        path,
+                        format!("it holds {}; choose one, as {file}:{}", names(), members[0].name),
+                    ));
+                }
+            }
+        }
+    };
+    let array = |member: &Member| -> Result<Array, Error> {
+        npy::array(&Origin::member(path, member.clone()))
+    };
+    let labels = labels_of(&samples.name, &members).map(array).transpose()?;
+    let samples = array(samples)?;
+    // Labels of another part, as of the training data, are no error.
+    let labels = labels.filter(|l| l.shape.iter().product::<usize>() == samples.rows());
+    Ok(Box::new(ArraySource::new(samples, labels)?))
+}
+
+/// The arrays of an archive, in its order.
+fn members(path: &Path) -> Result<Vec<Member>, Error> {
+    let file = File::open(path).map_err(|e| Error::at(path, described(&e)))?;
+    let broken = |e| Error::at(path, format!("the zip archive can't be read: {e}"));
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(broken)?;
+    let mut members = Vec::new();
+    for number in 0..archive.len() {
+        let entry = archive.by_index_raw(number).map_err(broken)?;
+        let name = entry.name().map_err(broken)?;
+        let Some(name) = name.strip_suffix(".npy") else { continue };
+        let refused = |what: &str| Err(Error::at(path, format!("member {name:?} is {what}")));
+        let deflated = match entry.compression() {
+            _ if entry.encrypted() => return refused("encrypted"),
+            CompressionMethod::Stored => false,
+            CompressionMethod::DEFLATE => true,
+            _ => return refused("compressed in a way that NumPy does not use"),
+        };
+        let Some(start) = entry.data_start() else { return refused("not to be found") };
+        members.push(Member {
+            name: name.to_owned(),
+            start,
+            stored: entry.compressed_size(),
+            deflated,
+            crc: entry.crc32(),
+        });
+    }
+    Ok(members)
+}
+
+fn is_label(name: &str) -> bool {
+    let name = name.to_lowercase();
+    matches!(name.as_str(), "y" | "label" | "labels" | "target" | "targets")
+        || name.starts_with("y_")
+}
+
+/// The labels of `x` are `y`, those of `x_train` are `y_train`; `labels` and the like go with any name.
+fn labels_of<'a>(samples: &str, members: &'a [Member]) -> Option<&'a Member> {
+    let lower = samples.to_lowercase();
+    let paired = lower.strip_prefix('x').map(|rest| format!("y{rest}"));
+    let general = |m: &&Member| is_label(&m.name) && !m.name.to_lowercase().starts_with("y_");
+    let same = |m: &&Member| Some(m.name.to_lowercase()) == paired;
+    let other = |m: &&Member| m.name != samples;
+    let mut found = members.iter().filter(other).filter(same);
+    found.next().or_else(|| members.iter().filter(other).find(general))
+}

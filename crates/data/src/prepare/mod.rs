@@ -1,0 +1,126 @@
+//! From rows as a file has them to samples as the model takes them.
+
+mod pad;
+mod resize;
+mod shape;
+
+use ndarray::{ArrayD, Axis, IxDyn};
+
+pub(crate) use resize::resize;
+use shape::{Plan, Turn};
+
+use crate::{Error, Options, npy::shown, source::Facts};
+
+/// The steps, decided once for a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepare {
+    plan: Plan,
+    resize: Option<(usize, usize)>,
+    pad: Option<(usize, usize)>,
+    divisor: f32,
+    mean: Vec<f32>,
+    std: Vec<f32>,
+}
+
+impl Prepare {
+    /// Decides what has to be done, or says why nothing would help.
+    pub(crate) fn new(name: &str, facts: &Facts, options: &Options) -> Result<Self, Error> {
+        let refused = |message: String| Error::File { path: name.to_owned(), message };
+        let plan = Plan::new(facts, options).map_err(refused)?;
+        let (resize, pad) = match plan.picture {
+            Some([_, height, width]) => {
+                let resize = options.resize.filter(|&size| size != (height, width));
+                let (height, width) = resize.unwrap_or((height, width));
+                (resize, options.pad.filter(|&size| size != (height, width)))
+            }
+            None => (None, None),
+        };
+        check_numbers(&plan, options).map_err(refused)?;
+        let divisor = if facts.bytes && !options.raw { 255.0 } else { 1.0 };
+        let (mean, std) = (options.mean.clone(), options.std.clone());
+        Ok(Self { plan, resize, pad, divisor, mean, std })
+    }
+
+    /// The sizes of a sample that comes out.
+    pub(crate) fn sample_shape(&self) -> &[usize] {
+        &self.plan.last
+    }
+
+    /// Prepares samples along the first axis.
+    pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
+        let mut values = turned(rows, &self.plan.first, self.plan.first_turn);
+        if let Some(size) = self.resize {
+            values = resize::all(&values, size);
+        }
+        if let Some(size) = self.pad {
+            values = pad::all(&values, size);
+        }
+        self.normalise(&mut values);
+        let n = values.shape()[0];
+        let values = match self.plan.last_turn {
+            Turn::None => values,
+            turn => turned(values, &[], turn),
+        };
+        reshaped(values, n, &self.plan.last)
+    }
+
+    fn normalise(&self, values: &mut ArrayD<f32>) {
+        if self.divisor.to_bits() != 1f32.to_bits() {
+            values.mapv_inplace(|v| v / self.divisor);
+        }
+        let at = |numbers: &[f32], channel: usize, otherwise: f32| match numbers {
+            [] => otherwise,
+            [one] => *one,
+            many => many[channel],
+        };
+        if self.mean.len().max(self.std.len()) <= 1 {
+            if !(self.mean.is_empty() && self.std.is_empty()) {
+                let (mean, std) = (at(&self.mean, 0, 0.0), at(&self.std, 0, 1.0));
+                values.mapv_inplace(|v| (v - mean) / std);
+            }
+            return;
+        }
+        for (channel, mut part) in values.axis_iter_mut(Axis(self.plan.channel_axis)).enumerate() {
+            let (mean, std) = (at(&self.mean, channel, 0.0), at(&self.std, channel, 1.0));
+            part.mapv_inplace(|v| (v - mean) / std);
+        }
+    }
+}
+
+fn check_numbers(plan: &Plan, options: &Options) -> Result<(), String> {
+    for (what, numbers) in [("mean", &options.mean), ("std", &options.std)] {
+        let channels = plan.channels;
+        if numbers.len() > 1 && numbers.len() != channels {
+            return Err(format!(
+                "{what} has {} numbers, and a sample of shape {} has {channels} channels: give one number, or one for each",
+                numbers.len(),
+                shown(&plan.last)
+            ));
+        }
+        if let Some(bad) = numbers.iter().find(|v| !v.is_finite()) {
+            return Err(format!("{what} holds {bad}, which is no finite number"));
+        }
+    }
+    match options.std.iter().find(|&&v| v <= 0.0) {
+        Some(bad) => Err(format!("std holds {bad}; it must be above zero")),
+        None => Ok(()),
+    }
+}
+
+/// Reshapes each sample, if a shape is given, then moves the channels.
+fn turned(values: ArrayD<f32>, shape: &[usize], turn: Turn) -> ArrayD<f32> {
+    let n = values.shape()[0];
+    let values = if shape.is_empty() { values } else { reshaped(values, n, shape) };
+    match turn {
+        Turn::None => values,
+        Turn::ChannelsFirst => values.permuted_axes(IxDyn(&[0, 3, 1, 2])),
+        Turn::ChannelsLast => values.permuted_axes(IxDyn(&[0, 2, 3, 1])),
+    }
+}
+
+fn reshaped(values: ArrayD<f32>, n: usize, sample: &[usize]) -> ArrayD<f32> {
+    let shape: Vec<usize> = std::iter::once(n).chain(sample.iter().copied()).collect();
+    let values =
+        if values.is_standard_layout() { values } else { values.as_standard_layout().into_owned() };
+    values.into_shape_with_order(IxDyn(&shape)).expect("the plan keeps the number of entries")
+}

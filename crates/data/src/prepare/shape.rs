@@ -1,0 +1,183 @@
+//! Which axes a file has, which the model wants, and the way from one to the other.
+
+use crate::{
+    Layout, Options,
+    npy::shown,
+    source::{Facts, elements},
+};
+
+/// A move of the channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    None,
+    ChannelsFirst,
+    ChannelsLast,
+}
+
+/// The way of a sample's shape: reshape, turn, (resize and pad,) turn, reshape.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// The shape before the first turn.
+    pub(super) first: Vec<usize>,
+    pub(super) first_turn: Turn,
+    /// Channels, height and width after the first turn, if it is a picture.
+    pub(super) picture: Option<[usize; 3]>,
+    /// The axis of the channels, with the batch in front, and their number.
+    pub(super) channel_axis: usize,
+    pub(super) channels: usize,
+    pub(super) last_turn: Turn,
+    /// The shape that comes out.
+    pub(super) last: Vec<usize>,
+}
+
+impl Plan {
+    pub(super) fn new(facts: &Facts, options: &Options) -> Result<Self, String> {
+        let wanted = options.sample_shape.as_deref();
+        let plan = match facts.sample[..] {
+            [a, b, c] => Self::of_picture([a, b, c], channels_last([a, b, c], facts, options)),
+            [h, w] if facts.bytes || resized(options) || wanted.is_some_and(|s| s.len() == 3) => {
+                Self::of_picture([1, h, w], false)
+            }
+            _ => Self::of_numbers(facts, wanted),
+        };
+        if resized(options) && plan.picture.is_none() {
+            let shape = shown(&facts.sample);
+            return Err(format!(
+                "samples of shape {shape} are no pictures, so they can't be resized or padded"
+            ));
+        }
+        plan.sized(options)?.fitted(facts, options)
+    }
+
+    fn of_picture(shape: [usize; 3], channels_last: bool) -> Self {
+        let [a, b, c] = shape;
+        let picture = if channels_last { [c, a, b] } else { shape };
+        Self {
+            first: shape.to_vec(),
+            first_turn: if channels_last { Turn::ChannelsFirst } else { Turn::None },
+            picture: Some(picture),
+            channel_axis: 1,
+            channels: picture[0],
+            last_turn: Turn::None,
+            last: picture.to_vec(),
+        }
+    }
+
+    /// Rows that are no pictures, or flat ones of which the model makes pictures.
+    fn of_numbers(facts: &Facts, wanted: Option<&[usize]>) -> Self {
+        let product = |shape: &[usize]| elements(shape).ok();
+        let shape = match wanted {
+            Some(shape) if facts.sample.len() < 2 && product(shape) == product(&facts.sample) => {
+                shape
+            }
+            _ => &facts.sample,
+        };
+        let last = matches!(shape, [first, _, last] if few(*last) && !few(*first));
+        Self {
+            first: shape.to_vec(),
+            first_turn: Turn::None,
+            picture: None,
+            channel_axis: if last { 3 } else { usize::from(!shape.is_empty()) },
+            channels: if last { shape[2] } else { shape.first().copied().unwrap_or(1) },
+            last_turn: Turn::None,
+            last: shape.to_vec(),
+        }
+    }
+
+    /// With the size that pictures are brought to.
+    fn sized(mut self, options: &Options) -> Result<Self, String> {
+        let Some([channels, height, width]) = self.picture else { return Ok(self) };
+        let (height, width) = options.resize.unwrap_or((height, width));
+        let (padded_height, padded_width) = options.pad.unwrap_or((height, width));
+        if height == 0 || width == 0 {
+            return Err(format!("pictures can't be resized to {height} × {width}"));
+        }
+        if padded_height < height || padded_width < width {
+            return Err(format!(
+                "pictures of {height} × {width} can't be padded to {padded_height} × {padded_width}, which is smaller"
+            ));
+        }
+        self.last = vec![channels, padded_height, padded_width];
+        elements(&self.last)?;
+        elements(&[channels, height, width])?;
+        Ok(self)
+    }
+
+    /// With the shape that the model wants.
+    fn fitted(mut self, facts: &Facts, options: &Options) -> Result<Self, String> {
+        let Some(wanted) = options.sample_shape.as_deref() else { return Ok(self) };
+        if self.last == wanted {
+            return Ok(self);
+        }
+        let same = elements(wanted).ok() == elements(&self.last).ok();
+        if let (Some(_), &[channels, height, width]) = (self.picture, &self.last[..]) {
+            if wanted == [height, width, channels] {
+                self.last_turn = Turn::ChannelsLast;
+            } else if wanted.len() <= 1 && self.first_turn == Turn::ChannelsFirst {
+                // Flat rows keep the order that the file has.
+                self.last_turn = Turn::ChannelsLast;
+            }
+        }
+        let turned = self.last_turn == Turn::ChannelsLast;
+        let flat = wanted.len() <= 1 || self.last.len() <= 1;
+        let squeezed =
+            |shape: &[usize]| shape.iter().copied().filter(|&d| d != 1).collect::<Vec<_>>();
+        if same && (turned || flat || squeezed(&self.last) == squeezed(wanted)) {
+            self.last = wanted.to_vec();
+            return Ok(self);
+        }
+        Err(mismatch(&self, facts, wanted))
+    }
+}
+
+fn resized(options: &Options) -> bool {
+    options.resize.is_some() || options.pad.is_some()
+}
+
+fn few(channels: usize) -> bool {
+    matches!(channels, 1 | 3 | 4)
+}
+
+fn channels_last(shape: [usize; 3], facts: &Facts, options: &Options) -> bool {
+    let [a, b, c] = shape;
+    match (facts.layout, options.layout) {
+        (Layout::Nchw, _) | (Layout::Auto, Layout::Nchw) => return false,
+        (Layout::Nhwc, _) | (Layout::Auto, Layout::Nhwc) => return true,
+        (Layout::Auto, Layout::Auto) => {}
+    }
+    let by_looks = facts.bytes && few(c) && !few(a);
+    match options.sample_shape.as_deref() {
+        Some(&[x, _, z]) if resized(options) => {
+            let channels = if few(z) && !few(x) { z } else { x };
+            a != channels && c == channels
+        }
+        // As it is, if it fits so; but bytes that look like pictures are turned there and back again, so that numbers
+        // for each channel meet the channels.
+        Some(wanted) if wanted == shape => by_looks,
+        Some(wanted) if wanted == [c, a, b] => true,
+        _ => by_looks,
+    }
+}
+
+fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize]) -> String {
+    let found = shown(&facts.sample);
+    let want = shown(wanted);
+    let mut sentence = match &facts.columns {
+        Some(columns) => {
+            let named: Vec<&str> = columns.iter().take(12).map(String::as_str).collect();
+            let more = if columns.len() > 12 { ", …" } else { "" };
+            format!(
+                "{} columns ({}{more}) can't be made samples of shape {want}, which the model takes; choose them with --columns, --exclude and --label",
+                columns.len(),
+                named.join(", ")
+            )
+        }
+        None => format!("samples of shape {found} can't be made {want}, which the model takes"),
+    };
+    if let (Some([channels, ..]), &[a, _, c]) = (plan.picture, wanted) {
+        if channels == a || channels == c {
+            sentence.push_str("; --resize and --pad change the size of pictures");
+        }
+    }
+    sentence
+}
