@@ -1,0 +1,17 @@
+//! Pictures, charts and self-contained pages for people.
+//!
+//! A [`Figure`] is drawn once, as marks on a sheet, and written as SVG for pages or as PNG for files.
+//! Whatever the data (none, constant, not finite, huge), a figure comes out; what can't be shown is said on
+//! it.
+
+pub mod colour;
+mod drawing;
+mod error;
+mod number;
+mod text;
+mod theme;
+
+pub use colour::Scale;
+pub use drawing::{Drawing, Figure};
+pub use error::Error;
+pub use number::number;
