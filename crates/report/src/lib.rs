@@ -4,14 +4,19 @@
 //! Whatever the data (none, constant, not finite, huge), a figure comes out; what can't be shown is said on
 //! it.
 
+pub mod chart;
 pub mod colour;
+mod colour_bar;
 mod drawing;
 mod error;
+pub mod heatmap;
 mod number;
 mod text;
 mod theme;
 
+pub use chart::{Bars, Histogram, Lines, Scatter, Series};
 pub use colour::Scale;
 pub use drawing::{Drawing, Figure};
 pub use error::Error;
+pub use heatmap::{Heatmap, Panel, Picture};
 pub use number::number;
