@@ -11,6 +11,7 @@ mod drawing;
 mod error;
 pub mod heatmap;
 mod number;
+pub mod page;
 mod text;
 mod theme;
 
@@ -20,3 +21,4 @@ pub use drawing::{Drawing, Figure};
 pub use error::Error;
 pub use heatmap::{Heatmap, Panel, Picture};
 pub use number::number;
+pub use page::{Page, Section, Table, Tone};

@@ -55,13 +55,6 @@ impl Range {
             .collect();
         Ticks { values, step }
     }
-
-    /// From a tick to a tick.
-    pub(crate) fn rounded(self, count: usize) -> Self {
-        let step = round_step(self.length() / count.max(1) as f64);
-        let low = (self.low / step + 1e-9).floor() * step;
-        Self { low, high: (self.high / step - 1e-9).ceil() * step }
-    }
 }
 
 /// 1, 2 or 5 times a power of ten, not below `least`.
@@ -164,11 +157,6 @@ mod tests {
         for values in cases {
             let range = Range::covering(values.iter().copied());
             assert!(range.length() > 0.0 && range.length().is_finite(), "{values:?}: {range:?}");
-            let rounded = range.rounded(5);
-            assert!(
-                rounded.low <= range.low && rounded.high >= range.high,
-                "{values:?}: {rounded:?}"
-            );
         }
     }
 
