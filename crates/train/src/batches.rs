@@ -70,9 +70,9 @@ impl Batches {
         Self { table, classes, noise, augment, size, seed, train, held_out: order, order: None }
     }
 
-    /// How many samples there are to learn from.
-    pub(crate) fn count(&self) -> usize {
-        self.train.len()
+    /// What tells these samples from others.
+    pub(crate) fn fingerprint(&self) -> String {
+        self.table.fingerprint()
     }
 
     /// How many samples entered no batch because of entries that are not finite.

@@ -1,5 +1,7 @@
 //! What can go wrong, in words for the person who brought the data.
 
+use std::path::PathBuf;
+
 use taste_graph::OpError;
 
 /// Why a network can't be built or trained.
@@ -15,13 +17,13 @@ pub enum Error {
     /// A graph that can't be built.
     #[error("{0}")]
     Graph(#[from] OpError),
-    /// A layer that does not fit what comes before it.
-    #[error("layer {place}: {cause}")]
-    Layer {
-        /// The position and the name of the layer.
-        place: String,
-        /// What does not fit.
-        cause: OpError,
+    /// A checkpoint that can't be read, written or gone on from.
+    #[error("checkpoint {}: {message}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
     },
     /// The samples, their labels or targets do not fit the network.
     #[error("{name}: {message}")]

@@ -22,6 +22,7 @@
 mod adam;
 mod augment;
 mod batches;
+mod checkpoint;
 mod error;
 mod loss;
 mod network;

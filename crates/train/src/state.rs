@@ -26,6 +26,8 @@ pub(crate) struct State {
     pub(crate) last: Option<HeldOut>,
     /// The weights that did best on held-out samples, if the best are wanted.
     pub(crate) best: Option<(Weights, HeldOut)>,
+    /// The sum of the losses since the last point of the curve, and how many they are.
+    pub(crate) pending: (f64, usize),
     /// How many judgements in a row were no better than the best.
     pub(crate) misses: usize,
 }
@@ -50,6 +52,7 @@ impl State {
             last: None,
             best: None,
             misses: 0,
+            pending: (0.0, 0),
         }
     }
 
@@ -74,17 +77,21 @@ impl State {
         }
     }
 
-    /// Takes note of how the weights do; `keep_best` keeps a copy of the best.
-    pub(crate) fn judge(&mut self, held_out: HeldOut, keep_best: bool) {
-        self.last = Some(held_out);
-        if !keep_best {
-            return;
+    /// A point of the curve, with how the weights do; `keep_best` keeps a copy of the best.
+    pub(crate) fn note(&mut self, held_out: Option<HeldOut>, keep_best: bool) -> Point {
+        let (sum, count) = std::mem::take(&mut self.pending);
+        let loss = sum / count.max(1) as f64;
+        let point = Point { step: self.step, loss, held_out: held_out.map(|h| h.loss) };
+        self.curve.push(point);
+        self.last = held_out;
+        if let Some(held_out) = held_out.filter(|_| keep_best) {
+            if self.best.as_ref().is_some_and(|(_, best)| best.loss <= held_out.loss) {
+                self.misses += 1;
+            } else {
+                self.best = Some((self.result().clone(), held_out));
+                self.misses = 0;
+            }
         }
-        if self.best.as_ref().is_some_and(|(_, best)| best.loss <= held_out.loss) {
-            self.misses += 1;
-        } else {
-            self.best = Some((self.result().clone(), held_out));
-            self.misses = 0;
-        }
+        point
     }
 }

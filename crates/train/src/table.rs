@@ -150,4 +150,22 @@ impl Table {
         let width = self.width();
         &self.values[index * width..(index + 1) * width]
     }
+
+    /// What tells these samples and their answers from others.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mix = |hash: u64, bits: u32| {
+            (hash.rotate_left(5) ^ u64::from(bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let mut hash = self.values.iter().fold(0, |hash, v| mix(hash, v.to_bits()));
+        match &self.answers {
+            Answers::None => {}
+            Answers::Classes(classes) => {
+                hash = classes.iter().fold(hash, |hash, &c| mix(hash, c as u32));
+            }
+            Answers::Numbers { values, .. } => {
+                hash = values.iter().fold(hash, |hash, v| mix(hash, v.to_bits()));
+            }
+        }
+        format!("{} of shape {:?}, {hash:016x}", self.len(), self.shape)
+    }
 }

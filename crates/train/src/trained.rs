@@ -1,5 +1,6 @@
 //! What comes out of a run.
 
+use serde::{Deserialize, Serialize};
 use taste_engine::Model;
 use taste_graph::{Build, Id, OpError};
 
@@ -20,7 +21,7 @@ pub struct Trained {
 }
 
 /// How the network does on samples that it did not learn from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// The mean loss.
     pub loss: f64,

@@ -1,6 +1,9 @@
 //! A run from samples to a trained network.
 
-use std::time::Instant;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use ndarray::ArrayD;
 use taste_data::Samples;
@@ -10,6 +13,7 @@ use crate::{
     Augment, Decay, Error, Network, Parameters, Point, Progress, Trained,
     adam::{Update, norm},
     batches::{Batches, weight_seed},
+    checkpoint::{Checkpoint, Recipe},
     error::request,
     loss::Loss,
     schedule::Schedule,
@@ -50,6 +54,7 @@ pub struct Training<'a> {
     backend: Backend,
     threads: usize,
     memory: usize,
+    checkpoint: Option<(&'a Path, Duration)>,
     progress: Option<&'a dyn Fn(&Progress)>,
 }
 
@@ -76,6 +81,7 @@ impl<'a> Training<'a> {
             backend: Backend::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory: 4 << 30,
+            checkpoint: None,
             progress: None,
         }
     }
@@ -199,6 +205,14 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Keeps the run in a file, so often; where the file is there already, the run goes on from it and ends as it would
+    /// have without the interruption.
+    #[must_use]
+    pub fn checkpoint(mut self, path: &'a Path, every: Duration) -> Self {
+        self.checkpoint = Some((path, every));
+        self
+    }
+
     /// Called about a hundred times in a run.
     #[must_use]
     pub fn progress(mut self, progress: &'a dyn Fn(&Progress)) -> Self {
@@ -298,6 +312,30 @@ impl<'a> Training<'a> {
         }
     }
 
+    /// Whether the held-out loss has not fallen for too long.
+    fn is_patient_no_more(&self, state: &State) -> bool {
+        self.patience.is_some_and(|times| state.misses >= times)
+    }
+
+    /// Everything that the result depends on.
+    fn recipe(&self, batches: &Batches) -> Recipe {
+        let schedule = (self.rate, self.warm_up, self.decay, self.steps);
+        let update = (self.weight_decay, self.clip, self.average);
+        let entries = [
+            ("network", format!("{:?}", self.network)),
+            ("goal", format!("{:?}", self.goal)),
+            ("batch", self.batch.to_string()),
+            ("rate, warm-up, decay and steps", format!("{schedule:?}")),
+            ("weight decay, clipping and average", format!("{update:?}")),
+            ("augmentation", format!("{:?}", self.augment)),
+            ("held-out share and patience", format!("{:?}", (self.held_out, self.patience))),
+            ("seed", self.seed.to_string()),
+            ("backend", self.backend.name().to_owned()),
+            ("samples", batches.fingerprint()),
+        ];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
     fn train(&self, table: Table) -> Result<Trained, Error> {
         let noise = match self.goal {
             Goal::Score { sigma } => Some(sigma),
@@ -320,10 +358,15 @@ impl<'a> Training<'a> {
             decay: self.decay,
             steps: self.steps,
         };
-        let started = Instant::now();
+        let mut checkpoint = self.checkpoint.map(|(path, every)| {
+            Checkpoint::new(path, every, self.recipe(&batches))
+        });
+        if let Some(kept) = checkpoint.as_ref().map(|c| c.load(&state)).transpose()?.flatten() {
+            state = kept;
+        }
+        let (started, first_step) = (Instant::now(), state.step);
         let every = self.steps.div_ceil(POINTS);
-        let (mut sum, mut since) = (0.0, 0usize);
-        while state.step < self.steps {
+        while state.step < self.steps && !self.is_patient_no_more(&state) {
             let batch = batches.at(state.step);
             let count = batch.len() as f64;
             let (total, gradients) = step.run(&batch, &state.weights)?;
@@ -336,32 +379,26 @@ impl<'a> Training<'a> {
             let rate = schedule.at(state.step);
             let update = Update { rate, decay: self.weight_decay, scale: clipped / count };
             state.update(&gradients, update, self.average.unwrap_or(0.0));
-            (sum, since) = (sum + total / count, since + 1);
-            if since == every || state.step == self.steps {
+            state.pending = (state.pending.0 + total / count, state.pending.1 + 1);
+            if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
                     Some(check) => Some(evaluate(&batches, check, state.result())?),
                     None => None,
                 };
-                let point = Point {
-                    step: state.step,
-                    loss: sum / since as f64,
-                    held_out: held_out.map(|h| h.loss),
-                };
-                state.curve.push(point);
-                (sum, since) = (0.0, 0);
+                let point = state.note(held_out, self.patience.is_some());
                 if let Some(progress) = self.progress {
                     let elapsed = started.elapsed();
-                    let share = (self.steps - state.step) as f64 / state.step as f64;
-                    let left = elapsed.mul_f64(share);
+                    let done = (state.step - first_step) as f64;
+                    let left = elapsed.mul_f64((self.steps - state.step) as f64 / done);
                     progress(&Progress { point, steps: self.steps, rate, elapsed, left });
                 }
-                if let Some(held_out) = held_out {
-                    state.judge(held_out, self.patience.is_some());
-                    if self.patience.is_some_and(|times| state.misses >= times) {
-                        break;
-                    }
-                }
             }
+            if let Some(checkpoint) = checkpoint.as_mut().filter(|c| c.is_due()) {
+                checkpoint.save(&state)?;
+            }
+        }
+        if let Some(checkpoint) = &mut checkpoint {
+            checkpoint.save(&state)?;
         }
         let (weights, held_out) = match state.best.take() {
             Some((weights, held_out)) => (weights, Some(held_out)),

@@ -128,3 +128,6 @@ fn feeds<'a>(batch: &'a Batch, weights: &'a [(String, Value)]) -> Vec<(&'a str, 
     let samples = [(INPUT, &batch.input), (TARGET, &batch.target)];
     samples.into_iter().chain(weights.iter().map(|(name, v)| (name.as_str(), v))).collect()
 }
+
+#[cfg(test)]
+mod tests;
