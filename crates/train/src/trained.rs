@@ -27,8 +27,19 @@ pub struct HeldOut {
     pub loss: f64,
     /// The share of right classes, for classifiers.
     pub accuracy: Option<f64>,
+    /// The Stein identity, for scores.
+    pub stein: Option<Stein>,
     /// How many samples.
     pub samples: usize,
+}
+
+/// Whether a score s satisfies the Stein identity E[s(x)·x] = −D over held-out samples with noise: the ratio of its two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stein {
+    /// 1 if the identity holds.
+    pub ratio: f64,
+    /// The standard error of the ratio.
+    pub error: f64,
 }
 
 impl Trained {

@@ -7,7 +7,7 @@ use std::{
 
 use ndarray::ArrayD;
 use taste_data::Samples;
-use taste_engine::Backend;
+use taste_engine::{Backend, Value};
 
 use crate::{
     Augment, Decay, Error, Network, Parameters, Point, Progress, Trained,
@@ -20,7 +20,7 @@ use crate::{
     state::{State, Weights},
     step::{Check, Step},
     table::{Table, Wanted},
-    trained::HeldOut,
+    trained::{HeldOut, Stein},
 };
 
 /// What a network learns.
@@ -382,7 +382,7 @@ impl<'a> Training<'a> {
             state.pending = (state.pending.0 + total / count, state.pending.1 + 1);
             if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
-                    Some(check) => Some(evaluate(&batches, check, state.result())?),
+                    Some(check) => Some(evaluate(&batches, check, state.result(), noise)?),
                     None => None,
                 };
                 let point = state.note(held_out, self.patience.is_some());
@@ -425,9 +425,15 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The mean loss of the held-out samples, and the share of right classes.
-fn evaluate(batches: &Batches, check: &mut Check, weights: &Weights) -> Result<HeldOut, Error> {
+/// How weights do on the held-out samples; `sigma` is the deviation of the noise where they make a score.
+fn evaluate(
+    batches: &Batches,
+    check: &mut Check,
+    weights: &Weights,
+    sigma: Option<f64>,
+) -> Result<HeldOut, Error> {
     let (mut sum, mut right, mut labelled, mut count) = (0.0, 0usize, 0usize, 0usize);
+    let mut products = Vec::new();
     for (batch, rows) in batches.held_out() {
         let (loss, results) = check.run(&batch, weights)?;
         sum += loss;
@@ -438,7 +444,19 @@ fn evaluate(batches: &Batches, check: &mut Check, weights: &Weights) -> Result<H
             right += usize::from(best.is_some_and(|(at, _)| at == class));
             labelled += 1;
         }
+        if let (Some(sigma), Value::F32(inputs)) = (sigma, &batch.input) {
+            for (input, result) in inputs.outer_iter().zip(results.outer_iter()) {
+                let product = input.iter().zip(&result).map(|(&x, &y)| f64::from(x) * f64::from(y));
+                products.push(-product.sum::<f64>() / (sigma * input.len() as f64));
+            }
+        }
     }
     let accuracy = (labelled > 0).then(|| right as f64 / labelled as f64);
-    Ok(HeldOut { loss: sum / count.max(1) as f64, accuracy, samples: count })
+    let stein = (products.len() > 1).then(|| {
+        let number = products.len() as f64;
+        let ratio = products.iter().sum::<f64>() / number;
+        let spread: f64 = products.iter().map(|p| (p - ratio).powi(2)).sum();
+        Stein { ratio, error: (spread / (number * (number - 1.0))).sqrt() }
+    });
+    Ok(HeldOut { loss: sum / count.max(1) as f64, accuracy, stein, samples: count })
 }

@@ -167,6 +167,23 @@ impl Layer for Flatten {
 }
 
 #[derive(Debug)]
+pub(super) struct Reshape {
+    pub(super) shape: Vec<usize>,
+}
+
+impl Layer for Reshape {
+    fn name(&self) -> &'static str {
+        "reshape"
+    }
+
+    fn build(&self, b: &mut Build<'_>, x: Id, _scope: &mut Scope<'_>) -> Result<Id, OpError> {
+        let batch = std::iter::once(b.fact(x).shape[0]);
+        let shape: Vec<Dim> = batch.chain(self.shape.iter().map(|&d| Dim::from(d))).collect();
+        b.reshape(x, &shape)
+    }
+}
+
+#[derive(Debug)]
 pub(super) struct GroupNorm {
     pub(super) groups: usize,
 }

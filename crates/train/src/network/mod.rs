@@ -10,7 +10,7 @@ use taste_graph::{Build, Dim, Fact, Graph, Id, OpError};
 use crate::{Error, Parameters};
 use layers::{
     Activation, AveragePool, Convolution, Dense, Enlarge, Flatten, GlobalAverage, GroupNorm,
-    LayerNorm, MaxPool, Residual,
+    LayerNorm, MaxPool, Reshape, Residual,
 };
 pub use scope::{Scope, Start};
 
@@ -140,6 +140,12 @@ impl Network {
     #[must_use]
     pub fn layer_norm(self) -> Self {
         self.then(LayerNorm)
+    }
+
+    /// The same entries in another shape.
+    #[must_use]
+    pub fn reshape(self, shape: &[usize]) -> Self {
+        self.then(Reshape { shape: shape.to_vec() })
     }
 
     /// x + f(x) for the layers of f, declared on a network that starts where this one ends; where their shapes
