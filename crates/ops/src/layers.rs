@@ -6,7 +6,7 @@ use taste_graph::{Build, Dim, Id, OpError};
 
 use crate::{
     activation::{Gelu, Softplus, Swish},
-    pointwise::{SIGMOID, Unary},
+    pointwise::{COS, SIGMOID, SIN, Unary},
 };
 pub use crate::{
     conv::convolve,
@@ -32,6 +32,16 @@ pub fn gelu(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
 /// log(1 + eˣ).
 pub fn softplus(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.push(Unary(Softplus), &[x])
+}
+
+/// sin(x).
+pub fn sin(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&SIN), &[x])
+}
+
+/// cos(x).
+pub fn cos(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&COS), &[x])
 }
 
 /// Every pixel as a square of `factor` × `factor`.

@@ -7,6 +7,7 @@ use taste_stein::stats::random::Random;
 
 use crate::{
     Augment,
+    noise::{Mix, Noise},
     step::Batch,
     table::{Answers, Table},
 };
@@ -37,7 +38,7 @@ pub(crate) struct Batches {
     /// The width of a one-hot target.
     classes: usize,
     /// Noise added to every entry, with what was added as the target.
-    noise: Option<f64>,
+    noise: Option<Noise>,
     augment: Augment,
     size: usize,
     seed: u64,
@@ -50,7 +51,7 @@ impl Batches {
     pub(crate) fn new(
         table: Table,
         classes: usize,
-        noise: Option<f64>,
+        noise: Option<Noise>,
         augment: Augment,
         size: usize,
         seed: u64,
@@ -127,7 +128,8 @@ impl Batches {
             }
         }
         let shape = [&[rows.len()], &self.table.shape[..]].concat();
-        let target = match (&self.table.answers, self.noise) {
+        let mut level = None;
+        let (target, target_shape) = match (&self.table.answers, self.noise) {
             (Answers::Classes(classes), _) => {
                 let mut one_hot = vec![0.0; rows.len() * self.classes];
                 for (position, &row) in rows.iter().enumerate() {
@@ -140,24 +142,38 @@ impl Batches {
                 let flat = rows.iter().flat_map(|&row| of(row).iter().copied()).collect();
                 (flat, vec![rows.len(), *width])
             }
-            (Answers::None, sigma) => {
-                (disturb(&mut input, sigma.unwrap_or(0.0), noise), shape.clone())
+            (Answers::None, Some(kind)) => {
+                let (drawn, levels) = disturb(&mut input, width, kind, noise);
+                level = kind.has_levels().then(|| value(levels, &[rows.len(), 1]));
+                (drawn, shape.clone())
             }
+            (Answers::None, None) => (input.clone(), shape.clone()),
         };
-        Batch { input: value(input, &shape), target: value(target.0, &target.1) }
+        Batch { input: value(input, &shape), target: value(target, &target_shape), level }
     }
 }
 
-/// Adds normal noise of deviation σ and returns minus what was drawn.
+/// Adds noise to samples; returns what was drawn for every entry, and the level of every sample.
 #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-fn disturb(input: &mut [f32], sigma: f64, random: &mut Random) -> Vec<f32> {
-    let sigma = sigma as f32;
-    let noise = input.iter_mut().map(|v| {
-        let drawn = random.normal() as f32;
-        *v += sigma * drawn;
-        -drawn
-    });
-    noise.collect()
+fn disturb(
+    input: &mut [f32],
+    width: usize,
+    kind: Noise,
+    random: &mut Random,
+) -> (Vec<f32>, Vec<f32>) {
+    let (mut drawn, mut levels) = (Vec::with_capacity(input.len()), Vec::new());
+    for sample in input.chunks_mut(width) {
+        let level = kind.draw(random);
+        let Mix { signal, spread } = kind.at(level);
+        let (signal, spread) = (signal as f32, spread as f32);
+        levels.push(level as f32);
+        for entry in sample {
+            let noise = random.normal() as f32;
+            *entry = signal * *entry + spread * noise;
+            drawn.push(noise);
+        }
+    }
+    (drawn, levels)
 }
 
 /// # Panics

@@ -2,9 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use taste_engine::Model;
-use taste_graph::{Build, Id, OpError};
+use taste_graph::{Build, Dim, Fact, Graph, Id, OpError, Tensor};
 
-use crate::{Error, Network, Parameters, Point};
+use crate::{
+    Error, Network, Parameters, Point,
+    error::request,
+    network::INPUT,
+    noise::{Mix, Noise},
+};
 
 /// A trained network.
 #[derive(Clone, Debug)]
@@ -13,8 +18,8 @@ pub struct Trained {
     pub(crate) parameters: Parameters,
     /// The name of the result.
     pub(crate) output: &'static str,
-    /// What the network's result is multiplied by.
-    pub(crate) factor: f64,
+    /// What samples got, where the network tells it.
+    pub(crate) noise: Option<Noise>,
     pub(crate) curve: Vec<Point>,
     pub(crate) held_out: Option<HeldOut>,
     pub(crate) skipped: usize,
@@ -68,17 +73,67 @@ impl Trained {
         self.skipped
     }
 
-    /// Adds the trained network to a graph.
+    /// Adds the trained network to a graph. A score is that of the least noise that it learned from.
     pub fn build(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-        let y = self.network.build(b, x, &self.parameters)?;
-        b.scale(y, self.factor)
+        match self.noise {
+            None => self.network.build(b, x, None, &self.parameters),
+            Some(noise) => self.build_score(b, x, noise, noise.lowest()),
+        }
     }
 
-    /// The model as ONNX: from `input` to `logits` of a classifier, the `output` of a regressor or the `score`.
+    /// a·s(a·x) with s = −ε / spread, where a is the signal in noisy samples: the score of the samples with noise of deviation
+    /// spread / signal added.
+    fn build_score(
+        &self,
+        b: &mut Build<'_>,
+        x: Id,
+        noise: Noise,
+        level: f64,
+    ) -> Result<Id, OpError> {
+        let Mix { signal, spread } = noise.at(level);
+        let level = noise.has_levels().then(|| {
+            b.graph_mut().constant(Tensor::from(ndarray::ArrayD::from_elem(vec![1, 1], level)))
+        });
+        let scaled = b.scale(x, signal)?;
+        let found = self.network.build(b, scaled, level, &self.parameters)?;
+        b.scale(found, -signal / spread)
+    }
+
+    /// The model as ONNX: from `input` to the `logits` of a classifier, the `output` of a regressor, the `score` of the least
+    /// noise that it learned from, or, for a diffusion model, from `input` and the step `level` (N × 1) to the `noise`.
     pub fn model(&self) -> Result<Model, Error> {
-        let (mut graph, x) = self.network.start();
-        let y = self.build(&mut Build::new(&mut graph), x)?;
+        let (mut graph, x, level) = self.network.start();
+        let mut b = Build::new(&mut graph);
+        let y = match self.noise {
+            Some(Noise::Steps(..)) => self.network.build(&mut b, x, level, &self.parameters)?,
+            _ => self.build(&mut b, x)?,
+        };
         let onnx = graph.to_onnx(&[(self.output.to_owned(), y)])?;
         Ok(Model::from_onnx("the trained network", taste_onnx::Model::new(onnx)))
+    }
+
+    /// A score network's score at one noise level: a deviation of the noise from the range that it learned from, or the step of
+    /// a diffusion.
+    pub fn score_model(&self, level: f64) -> Result<Model, Error> {
+        let (noise, level) = match self.noise {
+            Some(noise @ Noise::One(sigma)) if (level - sigma).abs() < 1e-9 * sigma => (noise, 0.0),
+            Some(noise @ Noise::Range(low, high)) if (low..=high).contains(&level) => {
+                (noise, level.ln())
+            }
+            Some(noise @ Noise::Steps(_, steps)) if level >= 0.0 && level < steps as f64 => {
+                (noise, level.floor())
+            }
+            Some(noise) => {
+                return Err(request(format!("the network learned {noise:?}, not the level {level}")));
+            }
+            None => return Err(request("the network was not trained to find a score")),
+        };
+        let mut graph = Graph::new();
+        let shape = self.network.sample_shape().iter().map(|&d| Dim::from(d));
+        let fact = Fact::float(std::iter::once(Dim::BATCH).chain(shape).collect());
+        let x = graph.input(INPUT, fact);
+        let y = self.build_score(&mut Build::new(&mut graph), x, noise, level)?;
+        let onnx = graph.to_onnx(&[("score".to_owned(), y)])?;
+        Ok(Model::from_onnx("the trained score", taste_onnx::Model::new(onnx)))
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use ndarray::ArrayD;
 use taste_data::Samples;
-use taste_engine::{Backend, Value};
+use taste_engine::Backend;
 
 use crate::{
     Augment, Decay, Error, Network, Parameters, Point, Progress, Trained,
@@ -15,12 +15,13 @@ use crate::{
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
     error::request,
+    evaluate::evaluate,
     loss::Loss,
+    noise::{Diffusion, Noise},
     schedule::Schedule,
-    state::{State, Weights},
+    state::State,
     step::{Check, Step},
     table::{Table, Wanted},
-    trained::{HeldOut, Stein},
 };
 
 /// What a network learns.
@@ -30,8 +31,8 @@ enum Goal {
     Classes,
     /// Numbers given for each sample.
     Numbers,
-    /// ∇ log of the density of the samples with normal noise of this deviation added.
-    Score { sigma: f64 },
+    /// The noise in noisy samples.
+    Noise(Noise),
 }
 
 /// How a network is trained. Nothing happens before [`Training::run`].
@@ -102,7 +103,18 @@ impl<'a> Training<'a> {
     /// deviation `sigma` added. The network ends in the shape of a sample. The loss is the mean of
     /// (σ·s(x + σε) + ε)² over entries.
     pub fn score(network: &'a Network, sigma: f64) -> Self {
-        Self::new(network, Goal::Score { sigma })
+        Self::new(network, Goal::Noise(Noise::One(sigma)))
+    }
+
+    /// Score models for all deviations of the noise from `low` to `high` in one network, which is told the logarithm of the
+    /// deviation ([`Network::with_level`]).
+    pub fn score_range(network: &'a Network, low: f64, high: f64) -> Self {
+        Self::new(network, Goal::Noise(Noise::Range(low, high)))
+    }
+
+    /// A diffusion model ε(x, t) of so many steps (Ho and others 2020). The network is told the step.
+    pub fn diffusion(network: &'a Network, diffusion: Diffusion, steps: usize) -> Self {
+        Self::new(network, Goal::Noise(Noise::Steps(diffusion, steps)))
     }
 
     /// How many steps; 1,000 by default.
@@ -238,8 +250,8 @@ impl<'a> Training<'a> {
                     "a regressor learns from targets: run_with_targets takes them",
                 ));
             }
-            Goal::Score { .. } if result == self.network.sample_shape() => Wanted::Nothing,
-            Goal::Score { .. } => {
+            Goal::Noise(_) if result == self.network.sample_shape() => Wanted::Nothing,
+            Goal::Noise(_) => {
                 return Err(request(format!(
                     "the network ends in {result:?}, and a score has the shape of a sample, {:?}",
                     self.network.sample_shape()
@@ -280,8 +292,13 @@ impl<'a> Training<'a> {
         positive("the number of threads", self.threads as f64)?;
         positive("the rate", self.rate)?;
         self.clip.map_or(Ok(()), |clip| positive("the norm to clip at", clip))?;
-        if let Goal::Score { sigma } = self.goal {
-            positive("the deviation of the noise", sigma)?;
+        let noise = self.noise();
+        noise.map_or(Ok(()), Noise::check)?;
+        if noise.is_some_and(Noise::has_levels) != self.network.has_level() {
+            return Err(request(match self.network.has_level() {
+                true => "the network is told a noise level, and this training has none",
+                false => "the network must be told the noise level: with_level",
+            }));
         }
         if !(0.0..1.0).contains(&self.held_out) {
             let share = self.held_out;
@@ -305,10 +322,17 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
+    fn noise(&self) -> Option<Noise> {
+        match self.goal {
+            Goal::Noise(noise) => Some(noise),
+            _ => None,
+        }
+    }
+
     fn loss(&self) -> Loss {
         match self.goal {
             Goal::Classes => Loss::CrossEntropy,
-            Goal::Numbers | Goal::Score { .. } => Loss::Squares,
+            Goal::Numbers | Goal::Noise(_) => Loss::Squares,
         }
     }
 
@@ -337,10 +361,7 @@ impl<'a> Training<'a> {
     }
 
     fn train(&self, table: Table) -> Result<Trained, Error> {
-        let noise = match self.goal {
-            Goal::Score { sigma } => Some(sigma),
-            _ => None,
-        };
+        let noise = self.noise();
         let classes = self.network.result_shape()?.iter().product();
         let mut batches =
             Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
@@ -412,51 +433,13 @@ impl<'a> Training<'a> {
             output: match self.goal {
                 Goal::Classes => "logits",
                 Goal::Numbers => "output",
-                Goal::Score { .. } => "score",
+                Goal::Noise(Noise::Steps(..)) => "noise",
+                Goal::Noise(_) => "score",
             },
-            factor: match self.goal {
-                Goal::Score { sigma } => 1.0 / sigma,
-                _ => 1.0,
-            },
+            noise,
             curve: state.curve,
             held_out,
             skipped: batches.skipped(),
         })
     }
-}
-
-/// How weights do on the held-out samples; `sigma` is the deviation of the noise where they make a score.
-fn evaluate(
-    batches: &Batches,
-    check: &mut Check,
-    weights: &Weights,
-    sigma: Option<f64>,
-) -> Result<HeldOut, Error> {
-    let (mut sum, mut right, mut labelled, mut count) = (0.0, 0usize, 0usize, 0usize);
-    let mut products = Vec::new();
-    for (batch, rows) in batches.held_out() {
-        let (loss, results) = check.run(&batch, weights)?;
-        sum += loss;
-        count += rows.len();
-        for (result, &row) in results.outer_iter().zip(&rows) {
-            let Some(class) = batches.class(row) else { continue };
-            let best = result.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            right += usize::from(best.is_some_and(|(at, _)| at == class));
-            labelled += 1;
-        }
-        if let (Some(sigma), Value::F32(inputs)) = (sigma, &batch.input) {
-            for (input, result) in inputs.outer_iter().zip(results.outer_iter()) {
-                let product = input.iter().zip(&result).map(|(&x, &y)| f64::from(x) * f64::from(y));
-                products.push(-product.sum::<f64>() / (sigma * input.len() as f64));
-            }
-        }
-    }
-    let accuracy = (labelled > 0).then(|| right as f64 / labelled as f64);
-    let stein = (products.len() > 1).then(|| {
-        let number = products.len() as f64;
-        let ratio = products.iter().sum::<f64>() / number;
-        let spread: f64 = products.iter().map(|p| (p - ratio).powi(2)).sum();
-        Stein { ratio, error: (spread / (number * (number - 1.0))).sqrt() }
-    });
-    Ok(HeldOut { loss: sum / count.max(1) as f64, accuracy, stein, samples: count })
 }

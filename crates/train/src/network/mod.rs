@@ -1,21 +1,29 @@
 //! Networks, declared layer by layer.
 
+mod condition;
 mod layers;
 mod scope;
+mod unet;
 
 use std::{fmt, sync::Arc};
 
 use taste_graph::{Build, Dim, Fact, Graph, Id, OpError};
 
 use crate::{Error, Parameters};
+use condition::Condition;
 use layers::{
     Activation, AveragePool, Convolution, Dense, Enlarge, Flatten, GlobalAverage, GroupNorm,
     LayerNorm, MaxPool, Reshape, Residual,
 };
 pub use scope::{Scope, Start};
+use unet::UNet;
 
 /// The input of every network.
 pub(crate) const INPUT: &str = "input";
+/// The noise level, one number a sample, of networks that are told it.
+pub(crate) const LEVEL: &str = "level";
+/// How many features a noise level becomes.
+const FEATURES: usize = 64;
 
 /// A part of a network: what it computes, and with which weights.
 pub trait Layer: fmt::Debug + Send + Sync {
@@ -31,12 +39,14 @@ pub trait Layer: fmt::Debug + Send + Sync {
 pub struct Network {
     shape: Vec<usize>,
     layers: Vec<Arc<dyn Layer>>,
+    /// What a noise level is multiplied by, where the network is told one.
+    level_scale: Option<f64>,
 }
 
 impl Network {
     /// Without layers yet: samples of this shape, as `[2]` or `[channels, height, width]`.
     pub fn new(shape: &[usize]) -> Self {
-        Self { shape: shape.to_vec(), layers: Vec::new() }
+        Self { shape: shape.to_vec(), layers: Vec::new(), level_scale: None }
     }
 
     /// The sizes of one sample.
@@ -49,6 +59,31 @@ impl Network {
     pub fn then(mut self, layer: impl Layer + 'static) -> Self {
         self.layers.push(Arc::new(layer));
         self
+    }
+
+    /// A network that is told a noise level: `scale` brings levels to the size of 1. Its layers `condition` and `u_net` make use
+    /// of it.
+    #[must_use]
+    pub fn with_level(mut self, scale: f64) -> Self {
+        self.level_scale = Some(scale);
+        self
+    }
+
+    /// Whether the network is told a noise level.
+    pub fn has_level(&self) -> bool {
+        self.level_scale.is_some()
+    }
+
+    /// x plus a function of the noise level, for each channel or entry.
+    #[must_use]
+    pub fn condition(self) -> Self {
+        self.then(Condition)
+    }
+
+    /// A U-Net: down through these widths, halving the image between them, and up again, with attention at the bottom.
+    #[must_use]
+    pub fn u_net(self, widths: &[usize]) -> Self {
+        self.then(UNet { widths: widths.to_vec() })
     }
 
     /// x·W + b, to `width` entries.
@@ -174,31 +209,58 @@ impl Network {
         Ok(x)
     }
 
-    /// A graph with the network's input alone.
-    pub(crate) fn start(&self) -> (Graph, Id) {
+    /// Adds the network to a graph; `level` is N × 1, or 1 × 1 for all samples.
+    pub(crate) fn build_on(
+        &self,
+        b: &mut Build<'_>,
+        x: Id,
+        level: Option<Id>,
+        scope: &mut Scope<'_>,
+    ) -> Result<Id, OpError> {
+        if let Some(scale) = self.level_scale {
+            let level = level.ok_or_else(|| OpError::invalid("the noise level is missing"))?;
+            let features =
+                scope.inside(LEVEL, |scope| condition::embed(b, level, scale, FEATURES, scope))?;
+            scope.set_condition(features);
+        }
+        self.build_layers(b, x, scope)
+    }
+
+    /// A graph with the network's inputs alone: the samples and the noise level.
+    pub(crate) fn start(&self) -> (Graph, Id, Option<Id>) {
         let mut graph = Graph::new();
         let shape = std::iter::once(Dim::BATCH).chain(self.shape.iter().map(|&d| d.into()));
         let input = graph.input(INPUT, Fact::float(shape.collect()));
-        (graph, input)
+        let level =
+            self.has_level().then(|| graph.input(LEVEL, Fact::float(vec![Dim::BATCH, 1.into()])));
+        (graph, input, level)
     }
 
     /// The weights before training.
     pub fn parameters(&self, seed: u64) -> Result<Parameters, Error> {
-        let (mut graph, x) = self.start();
+        let (mut graph, x, level) = self.start();
         let mut scope = Scope::declaring();
-        self.build_layers(&mut Build::new(&mut graph), x, &mut scope)?;
+        self.build_on(&mut Build::new(&mut graph), x, level, &mut scope)?;
         Ok(Parameters::draw(scope.declared(), seed))
     }
 
     /// The shape of one result.
     pub fn result_shape(&self) -> Result<Vec<usize>, Error> {
-        let (mut graph, x) = self.start();
-        let y = self.build_layers(&mut Build::new(&mut graph), x, &mut Scope::declaring())?;
+        let (mut graph, x, level) = self.start();
+        let mut scope = Scope::declaring();
+        let y = self.build_on(&mut Build::new(&mut graph), x, level, &mut scope)?;
         Ok(graph.fact(y).shape[1..].iter().map(|d| d.at(0)).collect())
     }
 
-    /// Adds the network with fixed weights to a graph.
-    pub fn build(&self, b: &mut Build<'_>, x: Id, parameters: &Parameters) -> Result<Id, OpError> {
-        self.build_layers(b, x, &mut Scope::fixed(parameters))
+    /// Adds the network with fixed weights to a graph. The noise level, where the network is told one, is N × 1, or 1 × 1 for all
+    /// samples.
+    pub fn build(
+        &self,
+        b: &mut Build<'_>,
+        x: Id,
+        level: Option<Id>,
+        parameters: &Parameters,
+    ) -> Result<Id, OpError> {
+        self.build_on(b, x, level, &mut Scope::fixed(parameters))
     }
 }

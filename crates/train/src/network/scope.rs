@@ -38,11 +38,18 @@ pub struct Scope<'p> {
     path: Vec<String>,
     declared: Vec<Declaration>,
     ids: Vec<Id>,
+    condition: Option<Id>,
 }
 
 impl<'p> Scope<'p> {
     fn new(source: Source<'p>) -> Self {
-        Self { source, path: Vec::new(), declared: Vec::new(), ids: Vec::new() }
+        Self {
+            source,
+            path: Vec::new(),
+            declared: Vec::new(),
+            ids: Vec::new(),
+            condition: None,
+        }
     }
 
     /// Weights become inputs of the graph.
@@ -63,6 +70,15 @@ impl<'p> Scope<'p> {
     /// The weights in the graph, in order.
     pub(crate) fn ids(&self) -> &[Id] {
         &self.ids
+    }
+
+    /// The features of the noise level, where the network is told one: N × their number.
+    pub fn condition(&self) -> Option<Id> {
+        self.condition
+    }
+
+    pub(super) fn set_condition(&mut self, features: Id) {
+        self.condition = Some(features);
     }
 
     /// The names of weights within start with `name`.

@@ -10,7 +10,7 @@ use taste_graph::{
 use crate::{
     Error, Network,
     loss::Loss,
-    network::{INPUT, Scope},
+    network::{INPUT, LEVEL, Scope},
 };
 
 const TARGET: &str = "target";
@@ -19,6 +19,8 @@ const TARGET: &str = "target";
 pub(crate) struct Batch {
     pub(crate) input: Value,
     pub(crate) target: Value,
+    /// The noise level of every sample, for networks that are told it.
+    pub(crate) level: Option<Value>,
 }
 
 impl Batch {
@@ -37,10 +39,10 @@ struct LossGraph {
 
 impl LossGraph {
     fn new(network: &Network, loss: Loss) -> Result<Self, Error> {
-        let (mut graph, x) = network.start();
+        let (mut graph, x, level) = network.start();
         let mut scope = Scope::declaring();
         let mut b = Build::new(&mut graph);
-        let result = network.build_layers(&mut b, x, &mut scope)?;
+        let result = network.build_on(&mut b, x, level, &mut scope)?;
         let shape = b.fact(result).shape.clone();
         let target = b.graph_mut().input(TARGET, Fact::float(shape));
         let loss = loss.build(&mut b, result, target)?;
@@ -126,7 +128,8 @@ impl Check {
 
 fn feeds<'a>(batch: &'a Batch, weights: &'a [(String, Value)]) -> Vec<(&'a str, &'a Value)> {
     let samples = [(INPUT, &batch.input), (TARGET, &batch.target)];
-    samples.into_iter().chain(weights.iter().map(|(name, v)| (name.as_str(), v))).collect()
+    let level = batch.level.iter().map(|level| (LEVEL, level));
+    samples.into_iter().chain(level).chain(weights.iter().map(|(name, v)| (name.as_str(), v))).collect()
 }
 
 #[cfg(test)]

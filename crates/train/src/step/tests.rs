@@ -51,7 +51,7 @@ fn batch(network: &Network, loss: Loss) -> Batch {
         }),
         Loss::Squares => wave(&result, 0.3, 1.0),
     };
-    Batch { input: wave(&shape, 0.5, 1.0).into(), target: target.into() }
+    Batch { input: wave(&shape, 0.5, 1.0).into(), target: target.into(), level: None }
 }
 
 fn weights(network: &Network) -> Vec<(String, Value)> {
