@@ -12,6 +12,7 @@ mod profile;
 mod residual;
 mod runner;
 pub mod score;
+mod score_check;
 pub mod shift;
 pub mod stats;
 
@@ -24,3 +25,4 @@ pub use manifest::{
     ModelFacts,
 };
 pub use operator::{Direction, Operator};
+pub use score_check::{Identity, ScoreCheck, check_score};

@@ -2,4 +2,5 @@
 
 mod common;
 mod detector;
+mod score_check;
 mod shift;
