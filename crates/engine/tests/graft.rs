@@ -142,6 +142,24 @@ fn a_batch_that_the_file_fixes_is_opened_if_the_graph_allows_it() {
 }
 
 #[test]
+fn an_open_model_goes_onto_a_graph_of_a_fixed_batch_and_so_does_one_of_the_same_batch() {
+    let nodes = || vec![node("Reshape", &["x", "two"], "h"), node("Reshape", &["h", "four"], "y")];
+    let sizes = || {
+        let two = builders::tensor_i64("two", &[2], &[2, 4]);
+        vec![two, builders::tensor_i64("four", &[2], &[4, 2])]
+    };
+    let stuck = model(&[4, 2], None, nodes(), sizes());
+    let open = scaled(ElemType::F32, &[-1, 2], &[-1]);
+    for (part, options) in [(&stuck, Graft::default()), (&open, steps(1.0))] {
+        let mut graph = Graph::new();
+        let x = graph.input("x", Fact::float(vec![Dim::from(4), Dim::from(2)]));
+        let mut host = Host { graph, x };
+        let y = host.graft(part, &options).expect("grafted");
+        assert_eq!(host.graph.fact(y).to_string(), "float[4×2]");
+    }
+}
+
+#[test]
 fn misfits_are_one_sentence_with_what_was_wanted_and_what_was_found() {
     let says = |model: &Model, sample: &[usize], options: &Graft, parts: &[&str]| {
         let message = host(sample).graft(model, options).expect_err("refused").to_string();

@@ -82,20 +82,19 @@ impl Gaussian {
         let spread = moments.spread(samples)?;
         let mut report = moments.describe(&spread, samples.columns());
         report["family"] = json!("gaussian");
-        let precision = match (asked, &moments.scatter) {
-            (Asked::Full { shrinkage }, Scatter::Full(scatter)) => {
-                let covariance = scatter / moments.count as f64;
-                let (shrunk, intensity) = shrink(&covariance, &spread, moments.count, shrinkage);
-                report["covariance"] = json!("full");
-                report["shrinkage"] = json!(intensity);
-                report["shrinkage_by"] =
-                    json!(if shrinkage.is_some() { "given" } else { "OAS, correlations" });
-                Precision::Full(invert(&shrunk, moments.count, samples)?)
-            }
-            _ => {
-                report["covariance"] = json!("diagonal");
-                Precision::Diagonal(spread.variances.mapv(f64::recip))
-            }
+        let precision = if let (Asked::Full { shrinkage }, Scatter::Full(scatter)) =
+            (asked, &moments.scatter)
+        {
+            let covariance = scatter / moments.count as f64;
+            let (shrunk, intensity) = shrink(&covariance, &spread, moments.count, shrinkage);
+            report["covariance"] = json!("full");
+            report["shrinkage"] = json!(intensity);
+            report["shrinkage_by"] =
+                json!(if shrinkage.is_some() { "given" } else { "OAS, correlations" });
+            Precision::Full(invert(&shrunk, moments.count, samples)?)
+        } else {
+            report["covariance"] = json!("diagonal");
+            Precision::Diagonal(spread.variances.mapv(f64::recip))
         };
         Ok(Self { mean: moments.mean, precision, report })
     }

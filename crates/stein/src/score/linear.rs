@@ -90,7 +90,7 @@ pub(super) fn inverse(a: &Array2<f64>) -> Option<Array2<f64>> {
 pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
     let eigen = with_view(a, |a| a.self_adjoint_eigen(Side::Lower).ok())?;
     let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
-    if values.iter().any(|v| !(*v > 0.0)) {
+    if !values.iter().all(|v| *v > 0.0) {
         return None;
     }
     let vectors = eigen.U();

@@ -60,7 +60,7 @@ impl Moments {
         Ok(moments)
     }
 
-    /// Joins the moments of some more rows (Chan, Golub and LeVeque 1983).
+    /// Joins the moments of some more rows (Chan, Golub and `LeVeque` 1983).
     fn add(&mut self, mut rows: Array2<f64>) {
         let Some(mean) = rows.mean_axis(Axis(0)) else { return };
         rows -= &mean;

@@ -65,7 +65,6 @@ mod tests {
     use taste_data::InMemory;
     use taste_onnx::builders;
 
-    use super::*;
     use crate::score::{
         parse,
         testing::{self, file, node},

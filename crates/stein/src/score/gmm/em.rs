@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         self.shares = mixture.log_joint(self.rows);
         let mut total = 0.0;
         for mut row in self.shares.rows_mut() {
-            let sum = log_sum_exp(row.view());
+            let sum = log_sum_exp(&row.view());
             row.mapv_inplace(|v| (v - sum).exp());
             total += sum;
         }
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
     fn covariance(&self, k: usize, count: f64) -> Option<Covariance> {
         let shares = self.shares.column(k);
         let chosen: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > LEAST_SHARE).collect();
-        let mut off = self.rows.select(Axis(0), &chosen) - &self.means.row(k);
+        let mut off = self.rows.select(Axis(0), &chosen) - self.means.row(k);
         for (mut row, &i) in off.rows_mut().into_iter().zip(&chosen) {
             row *= shares[i].sqrt();
         }

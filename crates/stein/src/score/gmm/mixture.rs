@@ -144,8 +144,9 @@ impl Mixture {
     }
 
     /// log p(x) for every row.
+    #[cfg(test)]
     pub(super) fn log_density(&self, rows: &Array2<f64>) -> Array1<f64> {
-        self.log_joint(rows).map_axis(Axis(1), log_sum_exp)
+        self.log_joint(rows).map_axis(Axis(1), |row| log_sum_exp(&row))
     }
 
     /// Nothing if a covariance can't be inverted.
@@ -167,7 +168,7 @@ impl Mixture {
     }
 }
 
-pub(super) fn log_sum_exp(values: ArrayView1<'_, f64>) -> f64 {
+pub(super) fn log_sum_exp(values: &ArrayView1<'_, f64>) -> f64 {
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY {
         return top;

@@ -92,14 +92,13 @@ impl Gmm {
         let mut report = moments.describe(&spread, samples.columns());
         report["family"] = json!("gmm");
         let z = standardised(DRAWN, seed)?;
-        let components = match asked.components {
-            Some(k) => k,
-            None => {
-                let some = standardised(DRAWN_TO_CHOOSE, seed.wrapping_add(1))?;
-                let (best, table) = choose(&some, asked.form, seed)?;
-                report["chosen_by"] = json!({ "bic": table, "samples": some.nrows() });
-                best
-            }
+        let components = if let Some(k) = asked.components {
+            k
+        } else {
+            let some = standardised(DRAWN_TO_CHOOSE, seed.wrapping_add(1))?;
+            let (best, table) = choose(&some, asked.form, seed)?;
+            report["chosen_by"] = json!({ "bic": table, "samples": some.nrows() });
+            best
         };
         let fit = em::fit(&z, components, asked.form, &mut Random::new(seed))
             .ok_or_else(|| degenerate(samples))?;
