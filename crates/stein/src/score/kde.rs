@@ -9,8 +9,9 @@ use taste_ops::functions;
 use super::{ScoreModel, Specification, arguments::Arguments, linear, moments::Moments, rows};
 use crate::Error;
 
-/// Samples that are kept.
+/// Samples that are kept, and entries that they have together.
 const KEPT: usize = 2000;
+const KEPT_ENTRIES: usize = 1 << 23;
 const LEAST_SAMPLES: usize = 10;
 /// Bandwidths that are tried: powers of two, in quarters of a power, times Scott's rule.
 const POWERS: std::ops::RangeInclusive<i32> = -16..=8;
@@ -56,7 +57,9 @@ impl Kde {
     fn fit(asked: Asked, samples: &dyn Samples, seed: u64) -> Result<Self, Error> {
         let moments = Moments::of(samples, false, LEAST_SAMPLES)?;
         let spread = moments.spread(samples)?;
-        let drawn = rows::matrix(&draw(samples, KEPT, seed)?, moments.mean.len());
+        let dimension = moments.mean.len();
+        let most = KEPT.min(KEPT_ENTRIES / dimension).max(LEAST_SAMPLES);
+        let drawn = rows::matrix(&draw(samples, most, seed)?, dimension);
         let scale = spread.deviations();
         let standardised = (drawn - &moments.mean) / &scale;
         let mut report = moments.describe(&spread, samples.columns());

@@ -67,7 +67,6 @@ fn whole(value: f64, least: usize, most: usize) -> usize {
 
 struct Search<'a> {
     rows: &'a Array2<f64>,
-    form: Form,
     prior: Covariance,
     /// How many samples the prior is worth.
     strength: f64,
@@ -88,7 +87,7 @@ impl<'a> Search<'a> {
             Form::Full => rows.ncols() as f64 + 2.0,
             Form::Diagonal => 3.0,
         };
-        Some(Self { rows, form, prior, strength, shares, means })
+        Some(Self { rows, prior, strength, shares, means })
     }
 
     fn run(mut self, most: usize) -> Option<Fit> {
@@ -155,7 +154,6 @@ impl<'a> Search<'a> {
 
     /// The logarithm of the prior, up to a constant.
     fn log_prior(&self, mixture: &Mixture) -> f64 {
-        debug_assert_eq!(mixture.form(), self.form);
         let each = |c: &Covariance| c.log_determinant() + c.trace_of_quotient(&self.prior);
         -0.5 * self.strength * mixture.covariances().iter().map(each).sum::<f64>()
     }

@@ -17,8 +17,9 @@ use crate::{Error, error::request};
 use em::Fit;
 use mixture::{Form, Mixture, Roots};
 
-/// Samples that are drawn to fit.
+/// Samples that are drawn to fit, and entries that they have together.
 const DRAWN: usize = 10_000;
+const DRAWN_ENTRIES: usize = 1 << 25;
 /// Samples that are drawn to choose the number of components.
 const DRAWN_TO_CHOOSE: usize = 5_000;
 /// Samples of more entries have no full covariances.
@@ -86,6 +87,7 @@ impl Gmm {
         let spread = moments.spread(samples)?;
         let (centre, scale) = (moments.mean.clone(), spread.deviations());
         let standardised = |most: usize, seed: u64| -> Result<Array2<f64>, Error> {
+            let most = most.min(DRAWN_ENTRIES / dimension).max(least);
             let drawn = rows::matrix(&draw(samples, most, seed)?, dimension);
             Ok((drawn - &centre) / &scale)
         };
