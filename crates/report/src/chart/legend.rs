@@ -37,10 +37,11 @@ pub(super) struct Legend {
 impl Legend {
     /// Places entries in rows of a width.
     pub(super) fn new(entries: Vec<Entry>, width: f64) -> Self {
+        let longest = LONGEST.min(width - 2.0 * MARGIN - SWATCH - 6.0);
         let (mut x, mut row) = (0.0, 0);
         let mut placed = Vec::with_capacity(entries.len());
         for entry in entries.into_iter().filter(|e| !e.name.is_empty()) {
-            let label = text::shorten(&entry.name, SMALL, LONGEST);
+            let label = text::shorten(&entry.name, SMALL, longest);
             let need = SWATCH + 6.0 + text::width(&label, SMALL);
             if x > 0.0 && x + need > width - 2.0 * MARGIN {
                 (x, row) = (0.0, row + 1);

@@ -18,6 +18,9 @@ pub struct Drawing {
     marks: Vec<Mark>,
 }
 
+/// The rim around text upon lines.
+const HALO: f64 = 3.5;
+
 /// A position.
 pub(crate) type Point = [f64; 2];
 
@@ -101,6 +104,8 @@ pub(crate) struct Text {
     pub(crate) anchor: Anchor,
     pub(crate) paint: Paint,
     pub(crate) bold: bool,
+    /// Has a rim of paper that keeps it legible upon lines.
+    pub(crate) halo: bool,
     /// Reads from the bottom to the top.
     pub(crate) upright: bool,
     /// The whole text, where this is a part.
@@ -116,6 +121,7 @@ impl Text {
             anchor: Anchor::Start,
             paint: Paint::Ink,
             bold: false,
+            halo: false,
             upright: false,
             hint: String::new(),
         }
@@ -133,6 +139,11 @@ impl Text {
 
     pub(crate) fn bold(mut self) -> Self {
         self.bold = true;
+        self
+    }
+
+    pub(crate) fn halo(mut self) -> Self {
+        self.halo = true;
         self
     }
 

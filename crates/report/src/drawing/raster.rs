@@ -6,7 +6,7 @@ use tiny_skia::{
 };
 use ttf_parser::OutlineBuilder;
 
-use super::{Anchor, Drawing, Mark, Point, Shape, Style, Text};
+use super::{Anchor, Drawing, HALO, Mark, Point, Shape, Style, Text};
 use crate::{
     Error,
     text::{self, FONT, glyph},
@@ -130,6 +130,12 @@ fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
     let Some(path) = letters.path.finish() else { return };
     let place = view.pre_translate(single(text.at[0]), single(text.at[1]));
     let place = if text.upright { place.pre_rotate(-90.0) } else { place };
+    if text.halo {
+        let rim = brush(Paint::Paper, 1.0);
+        let line_join = LineJoin::Round;
+        let stroke = Stroke { width: single(HALO), line_join, ..Stroke::default() };
+        sheet.stroke_path(&path, &rim, &stroke, place, None);
+    }
     let brush = brush(text.paint, 1.0);
     sheet.fill_path(&path, &brush, FillRule::Winding, place, None);
     if text.bold {
