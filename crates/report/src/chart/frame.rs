@@ -73,8 +73,7 @@ impl Frame {
 
 /// How many ticks suit a height.
 fn tick_count(height: f64) -> usize {
-    [2, 3, 4, 5, 6, 8].into_iter().rev().find(|n| f64::from(*n) * 46.0 <= height).unwrap_or(2)
-        as usize
+    [8, 6, 5, 4, 3].into_iter().find(|n| *n as f64 * 46.0 <= height).unwrap_or(2)
 }
 
 fn widest(ticks: &Ticks) -> f64 {

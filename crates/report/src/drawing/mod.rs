@@ -99,7 +99,7 @@ pub(crate) enum Anchor {
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) at: Point,
-    pub(crate) text: String,
+    pub(crate) line: String,
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) paint: Paint,
@@ -113,10 +113,10 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(at: Point, text: impl Into<String>, size: f64) -> Self {
+    pub(crate) fn new(at: Point, line: impl Into<String>, size: f64) -> Self {
         Self {
             at,
-            text: text.into(),
+            line: line.into(),
             size,
             anchor: Anchor::Start,
             paint: Paint::Ink,
@@ -184,7 +184,7 @@ impl Drawing {
     }
 
     pub(crate) fn text(&mut self, text: Text) {
-        if !text.text.is_empty() && finite(text.at) {
+        if !text.line.is_empty() && finite(text.at) {
             self.marks.push(Mark::Text(text));
         }
     }

@@ -114,7 +114,7 @@ fn paint_shape(sheet: &mut Pixmap, view: Transform, shape: &Shape, style: &Style
 }
 
 fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
-    let width = text::width(&text.text, text.size);
+    let width = text::width(&text.line, text.size);
     let mut pen = match text.anchor {
         Anchor::Start => 0.0,
         Anchor::Middle => -width / 2.0,
@@ -122,7 +122,7 @@ fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
     };
     let unit = text.size / f64::from(FONT.units_per_em());
     let mut letters = Letters { path: PathBuilder::new(), pen: 0.0, unit: single(unit) };
-    for c in text.text.chars() {
+    for c in text.line.chars() {
         letters.pen = single(pen);
         FONT.outline_glyph(glyph(c), &mut letters);
         pen += text::advance(c) * text.size;

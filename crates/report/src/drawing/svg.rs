@@ -116,7 +116,7 @@ fn put_text(out: &mut String, text: &Text) -> std::fmt::Result {
     if !text.hint.is_empty() {
         write!(out, "<title>{}</title>", escape(&text.hint))?;
     }
-    write!(out, "{}</text>", escape(&text.text))
+    write!(out, "{}</text>", escape(&text.line))
 }
 
 fn put_image(

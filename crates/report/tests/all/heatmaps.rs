@@ -55,7 +55,7 @@ fn an_outline_runs_between_the_entries_of_both_signs_and_the_others() {
 
 #[test]
 fn an_overlay_covers_the_picture_the_more_the_further_a_value_stands_out() {
-    let grey = Picture::grey(Array2::from_elem((6, 6), 0.5).view(), 0.0, 1.0);
+    let grey = Picture::grey(&Array2::from_elem((6, 6), 0.5).view(), 0.0, 1.0);
     let values = arr2(&[[0.0, 2.0], [1.0, 0.0]]);
     let map = Heatmap::new(Panel::map(values).over(grey), Scale::diverging(2.0)).pixel(32);
     let [x, y, ..] = images(&map)[0];
@@ -74,7 +74,7 @@ fn samples_with_three_channels_are_in_colour_and_two_are_refused() {
     let mut sample = Array3::zeros((3, 2, 2));
     sample[[0, 0, 1]] = 1.0;
     sample[[2, 1, 0]] = 0.5;
-    let picture_of = |s: &Array3<f32>| Picture::from_sample(s.view(), 0.0, 1.0);
+    let picture_of = |s: &Array3<f32>| Picture::from_sample(&s.view(), 0.0, 1.0);
     let panel = Panel::picture(picture_of(&sample).expect("three channels"));
     let map = Heatmap::new(panel, Scale::diverging(1.0)).pixel(20);
     assert_sound("picture", &map);
@@ -128,7 +128,7 @@ fn odd_sizes_and_values_give_figures() {
         {
             let panel = Panel::map(values.clone()).outline(0.5).caption("<caption> & more");
             assert_sound(name, &Heatmap::new(panel.clone(), scale).title(name).label("<label>"));
-            let picture = Panel::picture(Picture::grey(values.view(), 0.0, 0.0));
+            let picture = Panel::picture(Picture::grey(&values.view(), 0.0, 0.0));
             assert_sound(name, &Heatmap::grid(vec![panel, picture], 9, scale));
         }
     }
