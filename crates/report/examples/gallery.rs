@@ -165,7 +165,7 @@ fn histogram(random: &mut Random) -> Histogram {
 }
 
 fn tails(random: &mut Random) -> Histogram {
-    let value = |i: u32, v: f64| if i % 97 == 0 { 1e4 * v.abs() } else { v };
+    let value = |i: u32, v: f64| if i.is_multiple_of(97) { 1e4 * v.abs() } else { v };
     let values: Vec<f64> = (0..2000).map(|i| value(i, random.normal())).collect();
     Histogram::new("Scores with a far tail")
         .axis("score")

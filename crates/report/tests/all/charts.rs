@@ -125,8 +125,8 @@ fn a_second_axis_has_its_own_measure() {
         .to_svg();
     let document = Document::parse(&svg).expect("XML");
     let line = |class| {
-        let of_class = elements(&document, "polyline", class).into_iter().map(points);
-        of_class.last().expect("a line")
+        let mut of_class = elements(&document, "polyline", class).into_iter().map(points);
+        of_class.next_back().expect("a line")
     };
     let (a, b) = (line("stroke-series-0"), line("stroke-series-1"));
     assert!((a[1][1] - b[1][1]).abs() < 0.02, "{a:?} {b:?}");
