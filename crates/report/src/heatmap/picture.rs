@@ -20,7 +20,7 @@ pub struct Picture {
 
 impl Picture {
     /// From a matrix; `low` is black and `high` is white.
-    pub fn grey(values: ArrayView2<'_, f32>, low: f32, high: f32) -> Self {
+    pub fn grey(values: &ArrayView2<'_, f32>, low: f32, high: f32) -> Self {
         Self::from_fn(values.dim(), |r, c| {
             let v = values[[r, c]];
             [v, v, v].map(|v| level(v, low, high))
@@ -29,7 +29,7 @@ impl Picture {
 
     /// From a sample as models take it, channels × height × width with one channel or three; `low` is the
     /// darkest value and `high` the brightest.
-    pub fn from_sample(values: ArrayView3<'_, f32>, low: f32, high: f32) -> Result<Self, Error> {
+    pub fn from_sample(values: &ArrayView3<'_, f32>, low: f32, high: f32) -> Result<Self, Error> {
         let (channels, height, width) = values.dim();
         let last = match channels {
             1 => 0,
