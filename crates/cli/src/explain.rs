@@ -241,8 +241,8 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
         list.get(c).or(list.first()).copied().unwrap_or(default)
     };
     if let Ok(grey) = values.view().into_dimensionality::<Ix2>() {
-        let (low, high) = limits(grey);
-        return Some(Picture::grey(grey, low, high));
+        let (low, high) = limits(&grey);
+        return Some(Picture::grey(&grey, low, high));
     }
     let mut sample = values.view().into_dimensionality::<Ix3>().ok()?.to_owned();
     for (c, mut channel) in sample.axis_iter_mut(Axis(0)).enumerate() {
@@ -251,12 +251,12 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
     }
     let size = sample.len();
     let flat = sample.view().into_shape_with_order((1, size)).ok()?;
-    let (low, high) = limits(flat);
-    Picture::from_sample(sample.view(), low, high).ok()
+    let (low, high) = limits(&flat);
+    Picture::from_sample(&sample.view(), low, high).ok()
 }
 
 /// 0 and 1 for what lies within, else the smallest and the largest value.
-fn limits(values: ArrayView2<'_, f32>) -> (f32, f32) {
+fn limits(values: &ArrayView2<'_, f32>) -> (f32, f32) {
     let finite = || values.iter().copied().filter(|v| v.is_finite());
     let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
     if low >= -0.01 && high <= 1.01 { (0.0, 1.0) } else { (low, high) }

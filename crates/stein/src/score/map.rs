@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use serde_json::{Value, json};
+use taste_data::Samples;
 use taste_graph::{Build, Dim, Id, Tensor};
 
-use super::ScoreModel;
+use super::{ScoreModel, Specification};
 use crate::{Error, error::request};
 
 /// y = a⊙u + b, with one number for all entries, one for every channel, or one for every entry.
@@ -94,6 +95,31 @@ impl ScoreModel for Mapped {
         let y = b.add(scaled, shift)?;
         let score = self.inner.build(b, y)?;
         Ok(b.mul(score, scale)?)
+    }
+}
+
+/// A specification whose model sees y = a⊙u + b. For models that are not fitted here.
+#[derive(Debug)]
+pub struct Through {
+    /// From u to y.
+    pub map: InputMap,
+    /// The model of y.
+    pub inner: Box<dyn Specification>,
+}
+
+impl Specification for Through {
+    fn learns(&self) -> bool {
+        self.inner.learns()
+    }
+
+    fn fit(&self, samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
+        if self.learns() {
+            return Err(request(
+                "a score model that is fitted here learns in the coordinates of the model's input: it needs no map",
+            ));
+        }
+        let inner = self.inner.fit(samples, seed)?;
+        Ok(Box::new(Mapped { map: self.map.clone(), inner }))
     }
 }
 

@@ -29,7 +29,7 @@ use taste_graph::{Build, Id};
 use crate::Error;
 
 pub use families::{FAMILIES, Family, parse};
-pub use map::{InputMap, Mapped};
+pub use map::{InputMap, Mapped, Through};
 
 /// A field s(y), ready to become part of a graph.
 pub trait ScoreModel: fmt::Debug + Send + Sync {
