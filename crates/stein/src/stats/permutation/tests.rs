@@ -8,7 +8,7 @@ fn normal(rows: usize, width: usize, random: &mut Random) -> Array2<f64> {
 }
 
 fn test(reference: &Array2<f64>, batch: &Array2<f64>, permutations: usize, seed: u64) -> Outcome {
-    two_sample(reference.view(), batch.view(), permutations, seed).expect("samples to compare")
+    two_sample(&reference.view(), &batch.view(), permutations, seed).expect("samples to compare")
 }
 
 /// The studentised difference from its definition, in two passes.
@@ -205,7 +205,7 @@ fn the_seed_decides_and_threads_do_not() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let message = |reference: Array2<f64>, batch: Array2<f64>, permutations| {
-        two_sample(reference.view(), batch.view(), permutations, 0).expect_err("no").to_string()
+        two_sample(&reference.view(), &batch.view(), permutations, 0).expect_err("no").to_string()
     };
     let zeros = Array2::zeros;
     assert!(message(zeros((3, 2)), zeros((3, 1)), 9).contains("2 components, but the batch 1"));
