@@ -167,7 +167,7 @@ mod tests {
         // Three quarters of all: without rejection, every third number would be twice as likely as its neighbours.
         let end = (usize::MAX / 4 + 1) * 3;
         let (low, high) = binomial::band(10_000, 1.0 / 3.0, 1e-6);
-        let thirds = (0..10_000).filter(|_| random.below(end) % 3 == 0).count() as u64;
+        let thirds = (0..10_000).filter(|_| random.below(end).is_multiple_of(3)).count() as u64;
         assert!((low..=high).contains(&thirds));
     }
 }
