@@ -133,7 +133,7 @@ pub fn check_score(
 
 fn ratios(rows: &Array2<f64>) -> Vec<f64> {
     let mut moments = Moments::new(rows.ncols());
-    let added = moments.push_rows(rows.view()).is_ok();
+    let added = moments.push_rows(&rows.view()).is_ok();
     match (added, moments.mean(), moments.standard_error()) {
         (true, Some(means), Some(errors)) => means.iter().zip(errors).map(|(m, e)| m / e).collect(),
         _ => Vec::new(),

@@ -168,7 +168,7 @@ impl<'d> Batch<'d> {
             .map_err(|e| request(e.to_string()))?;
         let (reference, batch) = with_rank(&reference.view(), &batch.view());
         let outcome =
-            permutation::two_sample(reference.view(), batch.view(), permutations, self.seed)?;
+            permutation::two_sample(&reference.view(), &batch.view(), permutations, self.seed)?;
         let names = self.names();
         let quantities: Vec<Quantity> = order(width)
             .into_iter()
