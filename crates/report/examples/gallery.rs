@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let figures: Vec<(&str, Box<dyn Figure>, &str)> = vec![
         ("map", Box::new(map(&mut random)), "The map of one digit."),
-        ("overlay", Box::new(overlay(&mut random)?), "A coarse map upon a coloured picture."),
+        ("overlay", Box::new(overlay(&mut random)?), "A map upon a finer picture in grey."),
         ("grid", Box::new(grid(&mut random)), "Pictures and their maps; one scale for all."),
         ("lines", Box::new(lines(&mut random)), "The mean residual of a stream."),
         ("two_axes", Box::new(two_axes()), "Loss and accuracy while training."),
@@ -94,7 +94,7 @@ fn overlay(random: &mut Random) -> Result<Heatmap, taste_report::Error> {
         let wave = ((r as f64 / 9.0).sin() + (c as f64 / (5.0 + channel as f64 * 3.0)).cos()) / 4.0;
         single_precision(0.5 + wave)
     });
-    let picture = Picture::from_sample(&picture.view(), 0.0, 1.0)?;
+    let picture = Picture::from_sample(&picture.view(), 0.0, 1.0)?.in_grey();
     let panel = Panel::map(residuals(random, 28, 2.4)).over(picture).outline(1.0);
     Ok(Heatmap::new(panel, Scale::diverging(2.5)).title("Upon the picture").label("residual"))
 }

@@ -208,6 +208,6 @@ pub(super) fn draw_level_limit(d: &mut Drawing, frame: &Frame, value: f64, label
     let above = y - frame.at[1] > SMALL + 6.0;
     let baseline = if above { y - 5.0 } else { y + SMALL + 3.0 };
     let label = text::shorten(label, SMALL, frame.size[0] - 12.0);
-    let text = Text::new([frame.right() - 4.0, baseline], label, SMALL);
-    d.text(text.anchor(Anchor::End).paint(Paint::Limit).halo());
+    let text = Text::new([frame.at[0] + 6.0, baseline], label, SMALL);
+    d.text(text.paint(Paint::Limit).halo());
 }

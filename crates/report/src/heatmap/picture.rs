@@ -41,6 +41,16 @@ impl Picture {
         }))
     }
 
+    /// Without its colours, so that all colours belong to the map upon it.
+    #[must_use]
+    pub fn in_grey(mut self) -> Self {
+        self.pixels.recolour(|[r, g, b]| {
+            let bright = 0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b);
+            [byte(bright / 255.0); 3]
+        });
+        self
+    }
+
     fn from_fn(size: (usize, usize), at: impl Fn(usize, usize) -> [Option<u8>; 3]) -> Self {
         let (height, width) = thinned(size);
         let pixels = Pixels::from_fn(height, width, |r, c| {

@@ -83,6 +83,9 @@ fn samples_with_three_channels_are_in_colour_and_two_are_refused() {
     let pixels = picture(&map);
     assert_eq!(colour_at(&pixels, at[0][0] + 30.0, at[0][1] + 10.0), [255, 0, 0]);
     assert_eq!(colour_at(&pixels, at[0][0] + 10.0, at[0][1] + 30.0), [0, 0, 128]);
+    let grey = Panel::picture(picture_of(&sample).expect("three channels").in_grey());
+    let pixels = picture(&Heatmap::new(grey, Scale::diverging(1.0)).pixel(20));
+    assert_eq!(colour_at(&pixels, at[0][0] + 30.0, at[0][1] + 10.0), [54; 3]);
     let refusal = picture_of(&Array3::zeros((2, 2, 2))).expect_err("two channels");
     assert_eq!(refusal.to_string(), "a picture has 1 or 3 channels, but this sample has 2");
 }
