@@ -10,6 +10,7 @@ mod manifest;
 mod operator;
 mod profile;
 mod residual;
+mod residuals;
 mod runner;
 pub mod score;
 pub mod shift;
@@ -24,3 +25,4 @@ pub use manifest::{
     ModelFacts,
 };
 pub use operator::{Direction, Operator};
+pub use residuals::{Raw, Residuals};
