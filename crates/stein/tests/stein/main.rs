@@ -3,3 +3,4 @@
 mod common;
 mod detector;
 mod shift;
+mod theory;
