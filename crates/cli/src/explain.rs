@@ -159,7 +159,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         bars(args, &explained, &names, &mean)?
     };
     if !with.run.quiet {
-        tell(&format!("wrote {} and {} in {}", maps_path.display(), count(drawn, "picture"), args.out.display()));
+        tell(&format!(
+            "wrote {} and {} in {}",
+            maps_path.display(),
+            count(drawn, "picture"),
+            args.out.display()
+        ));
     }
     let report = Report {
         detector: &with.detector,
@@ -170,7 +175,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         explained,
         overall,
     };
-    if with.json { print_json(&report)? } else { print(&render(&report, flat_shape.len() == 2))? }
+    if with.json {
+        print_json(&report)?
+    } else {
+        print(&render(&report, flat_shape.len() == 2))?
+    }
     Ok(Outcome::Fine)
 }
 
@@ -229,7 +238,11 @@ fn pictures(
         panels.push(over(map).caption(caption));
     }
     let grid = Heatmap::grid(panels, 4, scale.clone())
-        .title(format!("Where {} differ; outlined: beyond {}", count(explained.len(), "sample"), number(threshold)))
+        .title(format!(
+            "Where {} differ; outlined: beyond {}",
+            count(explained.len(), "sample"),
+            number(threshold)
+        ))
         .label(LABEL);
     files::write(&args.out.join("overview.png"), &grid.to_png()?)?;
     Ok(explained.len() + 1)
@@ -258,7 +271,8 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
 /// 0 and 1 for what lies within, else the smallest and the largest value.
 fn limits(values: &ArrayView2<'_, f32>) -> (f32, f32) {
     let finite = || values.iter().copied().filter(|v| v.is_finite());
-    let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+    let (low, high) =
+        (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
     if low >= -0.01 && high <= 1.01 { (0.0, 1.0) } else { (low, high) }
 }
 
@@ -300,12 +314,8 @@ fn render(report: &Report<'_>, is_picture: bool) -> String {
     let beyond = format!("beyond {}", number(report.threshold));
     samples.row(["sample", "score", "p", "flag", &beyond, "largest parts"]);
     for sample in &report.explained {
-        let parts: Vec<String> = sample
-            .top
-            .iter()
-            .take(3)
-            .map(|p| format!("{} {:+.3}", p.name, p.part))
-            .collect();
+        let parts: Vec<String> =
+            sample.top.iter().take(3).map(|p| format!("{} {:+.3}", p.name, p.part)).collect();
         samples.row([
             sample.index.to_string(),
             number(f64::from(sample.score)),

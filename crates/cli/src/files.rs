@@ -1,8 +1,8 @@
 //! Files that are going to be written.
 
 use std::{
-    io::Write,
     collections::HashMap,
+    io::Write,
     path::{Path, PathBuf},
 };
 

@@ -87,9 +87,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let decision = &detector.manifest().decision;
     if !with.run.quiet {
         let share = 100.0 * flagged as f64 / samples as f64;
-        let expected = decision
-            .alpha
-            .map_or_else(String::new, |a| format!(", {} % expected without a shift", number(100.0 * a)));
+        let expected = decision.alpha.map_or_else(String::new, |a| {
+            format!(", {} % expected without a shift", number(100.0 * a))
+        });
         tell(&format!(
             "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
             count(samples, "sample"),
@@ -98,7 +98,11 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         if not_finite > 0 {
             tell(&format!(
                 "warning: {} no finite residual (NaN or infinite entries, or a model that overflows): flagged",
-                if not_finite == 1 { "1 sample has".to_owned() } else { format!("{not_finite} samples have") }
+                if not_finite == 1 {
+                    "1 sample has".to_owned()
+                } else {
+                    format!("{not_finite} samples have")
+                }
             ));
         }
         if let Some(path) = &args.out {

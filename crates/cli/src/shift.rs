@@ -170,17 +170,27 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
             largest.name
         )
     } else {
-        format!("no shift that the model reacts to is seen (p = {} above alpha = {alpha})", p_value(shift.adjusted_p_value))
+        format!(
+            "no shift that the model reacts to is seen (p = {} above alpha = {alpha})",
+            p_value(shift.adjusted_p_value)
+        )
     };
     let mut facts = Table::default();
     facts.row(["batch".to_owned(), format!("{}: {}", batch.data, count(shift.samples, "sample"))]);
     facts.row(["verdict".to_owned(), verdict]);
     facts.row([
         "p-value".to_owned(),
-        format!("{} over all quantities, {} permutations", p_value(shift.p_value), shift.permutations),
+        format!(
+            "{} over all quantities, {} permutations",
+            p_value(shift.p_value),
+            shift.permutations
+        ),
     ]);
     let share = 100.0 * shift.flagged as f64 / shift.samples as f64;
-    facts.row(["flagged".to_owned(), format!("{} of {} samples one by one ({share:.1} %)", shift.flagged, shift.samples)]);
+    facts.row([
+        "flagged".to_owned(),
+        format!("{} of {} samples one by one ({share:.1} %)", shift.flagged, shift.samples),
+    ]);
     let mut numbers = Table::default().right(&[1, 2, 3, 4]);
     numbers.row(["", "effect (SD)", "mean shift", "95 % interval", "p"]);
     // Residual, score and rank always; of the classes those that moved most.
@@ -188,7 +198,9 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
     classes.sort_by(|&a, &b| {
         shift.quantities[b].effect.abs().total_cmp(&shift.quantities[a].effect.abs())
     });
-    for &i in (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3)) {
+    for &i in
+        (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3))
+    {
         let q = &shift.quantities[i];
         let interval = q.interval.map_or_else(
             || "-".to_owned(),
@@ -237,7 +249,9 @@ fn many(report: &Report<'_>) -> String {
     rows.row(["batch", "samples", "flagged", "effect (SD)", "p", "adjusted p", "verdict"]);
     for batch in &report.batches {
         let shift = &batch.shift;
-        let name = if batch.first > 0 || report.batches.iter().any(|b| b.data == batch.data && b.first > 0) {
+        let name = if batch.first > 0
+            || report.batches.iter().any(|b| b.data == batch.data && b.first > 0)
+        {
             format!("{} from {}", batch.data, batch.first)
         } else {
             batch.data.clone()

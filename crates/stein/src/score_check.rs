@@ -153,8 +153,7 @@ fn judge(
     let off = x - &centre;
     let deviations = off.std_axis(Axis(0), 0.0);
     let varying = deviations.iter().filter(|d| **d > 0.0).count().max(1);
-    let products: Vec<f64> =
-        (0..n).map(|i| -s.row(i).dot(&off.row(i)) / varying as f64).collect();
+    let products: Vec<f64> = (0..n).map(|i| -s.row(i).dot(&off.row(i)) / varying as f64).collect();
     let scale = products.iter().sum::<f64>() / n as f64;
     let spread = products.iter().map(|v| (v - scale).powi(2)).sum::<f64>() / (n - 1) as f64;
     let scale_error = (spread / n as f64).sqrt();

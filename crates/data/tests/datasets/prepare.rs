@@ -71,7 +71,8 @@ fn axes_of_one_come_and_go_and_flat_rows_get_their_shape() {
 fn scaling_comes_before_mean_and_deviation() {
     let folder = Folder::new();
     let path = folder.put("x.npy", npy("|u1", "(1, 1, 2, 3)", &[0, 51, 255, 0, 51, 255]));
-    let options = Options { mean: vec![0.0, 0.2, 0.5], std: vec![1.0, 2.0, 0.5], ..shaped(&[3, 1, 2]) };
+    let options =
+        Options { mean: vec![0.0, 0.2, 0.5], std: vec![1.0, 2.0, 0.5], ..shaped(&[3, 1, 2]) };
     let found: Vec<f32> = read(&path, &options).unwrap().values.iter().copied().collect();
     assert_eq!(found, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
     let table = folder.put("t.csv", "1,10\n2,20\n");

@@ -4,3 +4,4 @@ mod common;
 mod detector;
 mod score_check;
 mod shift;
+mod theory;
