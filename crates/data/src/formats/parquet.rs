@@ -52,7 +52,8 @@ const ROW_NUMBERS: &str = "__index_level_0__";
 pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let origin = found.origin.clone();
     if origin.length().is_none() {
-        return Err(origin.error("a Parquet file can't be read while it is compressed as a whole: unpack it"));
+        return Err(origin
+            .error("a Parquet file can't be read while it is compressed as a whole: unpack it"));
     }
     let file = open_plain(origin.path())?;
     // Without the writer's own schema types are few: dictionaries are what they hold, for instance.
@@ -73,13 +74,13 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
             )));
         }
     }
-    let bytes = selection.taken.iter().all(|&c| item(fields[c].data_type()) == Some(&DataType::UInt8));
+    let bytes =
+        selection.taken.iter().all(|&c| item(fields[c].data_type()) == Some(&DataType::UInt8));
     let rows = metadata.metadata().file_metadata().num_rows();
     let count = usize::try_from(rows).ok().filter(|&n| n > 0);
     let count = count.ok_or_else(|| origin.error("it holds no rows"))?;
     let facts = Facts { sample: Vec::new(), bytes, layout: Layout::Auto, columns: None };
-    let mut table =
-        Table { origin, metadata, names, selection, widths: Vec::new(), count, facts };
+    let mut table = Table { origin, metadata, names, selection, widths: Vec::new(), count, facts };
     table.widths = table.find_widths()?;
     let width: usize = table.widths.iter().sum();
     table.facts.sample = vec![width];
@@ -163,7 +164,8 @@ fn lists(array: &dyn Array) -> Option<(ArrayRef, Vec<Option<Range<usize>>>)> {
 impl Table {
     fn reader(&self, most: usize) -> Result<ParquetRecordBatchReader, Error> {
         let file = open_plain(self.origin.path())?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let columns = self.selection.taken.iter().chain(&self.selection.label).copied();
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
         let reader = builder.with_projection(mask).with_batch_size(most).build();
@@ -182,8 +184,12 @@ impl Table {
 
     fn find_widths(&self) -> Result<Vec<usize>, Error> {
         let fields = self.metadata.schema().fields();
-        let mut widths: Vec<Option<usize>> =
-            self.selection.taken.iter().map(|&c| item(fields[c].data_type()).is_none().then_some(1)).collect();
+        let mut widths: Vec<Option<usize>> = self
+            .selection
+            .taken
+            .iter()
+            .map(|&c| item(fields[c].data_type()).is_none().then_some(1))
+            .collect();
         if widths.contains(&None) {
             'rows: for batch in self.reader(1)? {
                 let batch = batch.map_err(|e| refused(&self.origin, &e.into()))?;
@@ -224,9 +230,15 @@ impl Table {
         let mut at = 0;
         for (&column, &entries) in self.selection.taken.iter().zip(&self.widths) {
             let array = self.column(batch, column)?;
-            self.fill(array, column, first, &mut |row, entry, value| {
-                values[[row, at + entry]] = value;
-            }, entries)?;
+            self.fill(
+                array,
+                column,
+                first,
+                &mut |row, entry, value| {
+                    values[[row, at + entry]] = value;
+                },
+                entries,
+            )?;
             at += entries;
         }
         let labels = self.selection.label.map(|column| self.labels(batch, column, first));

@@ -118,7 +118,10 @@ pub struct TableWriter {
 
 impl std::fmt::Debug for TableWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TableWriter").field("name", &self.name).field("columns", &self.columns).finish_non_exhaustive()
+        f.debug_struct("TableWriter")
+            .field("name", &self.name)
+            .field("columns", &self.columns)
+            .finish_non_exhaustive()
     }
 }
 
@@ -170,7 +173,8 @@ impl TableWriter {
                 format!("a row of {} values for {} columns", row.len(), self.columns.len());
             return Err(Error::File { path: self.name.clone(), message });
         }
-        if let Some((value, column)) = row.iter().zip(&self.columns).find(|(v, c)| !v.fits(c.kind)) {
+        if let Some((value, column)) = row.iter().zip(&self.columns).find(|(v, c)| !v.fits(c.kind))
+        {
             let message = format!("{value:?} in the column {:?} of {:?}", column.name, column.kind);
             return Err(Error::File { path: self.name.clone(), message });
         }

@@ -83,9 +83,15 @@ fn idx_finds_its_labels() {
     assert_eq!(read(folder.root(), &shaped(&[6])).unwrap().values.shape(), [2, 6]);
     let floats: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| v.to_be_bytes()).collect();
     let floats = folder.put("any.idx", idx(0x0d, &[2, 1], &floats));
-    assert_eq!(read(&floats, &Options::default()).unwrap().values, array![[1.5f32], [-2.0]].into_dyn());
+    assert_eq!(
+        read(&floats, &Options::default()).unwrap().values,
+        array![[1.5f32], [-2.0]].into_dyn()
+    );
     let integers = folder.put("i.idx", idx(0x0c, &[1, 1], &(-70_000i32).to_be_bytes()));
-    assert_eq!(read(&integers, &Options::default()).unwrap().values, array![[-70_000f32]].into_dyn());
+    assert_eq!(
+        read(&integers, &Options::default()).unwrap().values,
+        array![[-70_000f32]].into_dyn()
+    );
 }
 
 #[test]
@@ -100,7 +106,8 @@ fn cifar_is_told_by_the_length_of_its_records() {
     let found = read(&folder.path("ten"), &shaped(&[3, 32, 32])).unwrap();
     assert_eq!(found.labels, Some(vec![1, 2, 3, 4, 5, 6]));
     assert_eq!(found.values[[0, 2, 31, 31]], 0.2);
-    let hundred = folder.put("hundred/train.bin", [record(&[4, 90], 0), record(&[5, 91], 0)].concat());
+    let hundred =
+        folder.put("hundred/train.bin", [record(&[4, 90], 0), record(&[5, 91], 0)].concat());
     assert_eq!(read(&hundred, &Options::default()).unwrap().labels, Some(vec![90, 91]));
     let cut = folder.put("cut.bin", &ten(0)[..5000]);
     assert!(refused(&cut, &Options::default()).contains("no whole number of CIFAR records"));

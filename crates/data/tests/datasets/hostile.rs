@@ -22,8 +22,16 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ("cut.npy", x[..x.len() - 1].to_vec(), "the file is cut off"),
         ("cut.npy.gz", packed[..packed.len() - 12].to_vec(), "the file is cut off"),
         ("short.npy.gz", gzip(&x[..x.len() - 1]), "the file is cut off"),
-        ("long.npy.gz", gzip(&[&x[..], &[0]].concat()), "more data than the shape (2, 3) calls for"),
-        ("huge.npy", npy("<f4", "(4294967296, 4294967296)", &[]), "more elements than can be counted"),
+        (
+            "long.npy.gz",
+            gzip(&[&x[..], &[0]].concat()),
+            "more data than the shape (2, 3) calls for",
+        ),
+        (
+            "huge.npy",
+            npy("<f4", "(4294967296, 4294967296)", &[]),
+            "more elements than can be counted",
+        ),
         ("huge.npy.gz", gzip(&npy("<f4", "(2, 4294967296)", &[])), "more than 268435456 entries"),
         ("rows.npy.gz", gzip(&npy("<f4", "(1000000000000, 1)", &[0; 8])), "the file is cut off"),
         ("none.npy", npy("<f4", "(0, 3)", &[]), "no samples, as its shape is (0, 3)"),
@@ -82,7 +90,10 @@ fn an_image_that_claims_to_be_huge_is_refused() {
     bytes.extend(b"\0\0\0\x01IDAT\0\0\0\0\0");
     let path = folder.put("huge.png", bytes);
     let sentence = read(&path, &Options::default()).unwrap_err();
-    assert!(sentence.contains("has more than") || sentence.contains("can't be decoded"), "{sentence}");
+    assert!(
+        sentence.contains("has more than") || sentence.contains("can't be decoded"),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -54,7 +54,10 @@ fn the_model_decides_between_grey_and_colour() {
     assert_eq!(read(&path, &shaped(&[2, 2, 3])).unwrap().values[[0, 0, 0, 1]], 0.2);
     assert_eq!(read(&path, &Options::default()).unwrap().values.shape(), [1, 3, 2, 2]);
     let found = refused(&path, &shaped(&[3, 8, 8]));
-    assert!(found.contains("(3, 2, 2) can't be made (3, 8, 8)") && found.contains("--resize"), "{found}");
+    assert!(
+        found.contains("(3, 2, 2) can't be made (3, 8, 8)") && found.contains("--resize"),
+        "{found}"
+    );
 }
 
 #[test]

@@ -27,21 +27,21 @@ fn raw(shape: &[usize]) -> Options {
 #[test]
 fn channels_go_where_the_model_has_them() {
     let folder = Folder::new();
-    let last = ramp(&[4, 5, 3]);
+    let last = ramp(&[6, 5, 3]);
     let first = last.clone().permuted_axes(IxDyn(&[0, 3, 1, 2]));
-    let path = bytes(&folder, &[4, 5, 3]);
-    assert_eq!(read(&path, &raw(&[3, 4, 5])).unwrap().values, first);
-    assert_eq!(read(&path, &raw(&[4, 5, 3])).unwrap().values, last);
-    assert_eq!(read(&path, &raw(&[60])).unwrap().values, ramp(&[60]));
+    let path = bytes(&folder, &[6, 5, 3]);
+    assert_eq!(read(&path, &raw(&[3, 6, 5])).unwrap().values, first);
+    assert_eq!(read(&path, &raw(&[6, 5, 3])).unwrap().values, last);
+    assert_eq!(read(&path, &raw(&[90])).unwrap().values, ramp(&[90]));
     let free = Options { raw: true, ..Options::default() };
     assert_eq!(read(&path, &free).unwrap().values, first);
     let told = Options { layout: Layout::Nchw, ..free.clone() };
     assert_eq!(read(&path, &told).unwrap().values, last);
-    let path = bytes(&folder, &[3, 4, 5]);
-    let first = ramp(&[3, 4, 5]);
-    assert_eq!(read(&path, &raw(&[3, 4, 5])).unwrap().values, first);
+    let path = bytes(&folder, &[3, 6, 5]);
+    let first = ramp(&[3, 6, 5]);
+    assert_eq!(read(&path, &raw(&[3, 6, 5])).unwrap().values, first);
     let last = first.clone().permuted_axes(IxDyn(&[0, 2, 3, 1]));
-    assert_eq!(read(&path, &raw(&[4, 5, 3])).unwrap().values, last);
+    assert_eq!(read(&path, &raw(&[6, 5, 3])).unwrap().values, last);
     assert_eq!(read(&path, &free).unwrap().values, first);
     let path = bytes(&folder, &[5, 5, 2]);
     let told = Options { layout: Layout::Nhwc, ..raw(&[2, 5, 5]) };
@@ -71,7 +71,8 @@ fn axes_of_one_come_and_go_and_flat_rows_get_their_shape() {
 fn scaling_comes_before_mean_and_deviation() {
     let folder = Folder::new();
     let path = folder.put("x.npy", npy("|u1", "(1, 1, 2, 3)", &[0, 51, 255, 0, 51, 255]));
-    let options = Options { mean: vec![0.0, 0.2, 0.5], std: vec![1.0, 2.0, 0.5], ..shaped(&[3, 1, 2]) };
+    let options =
+        Options { mean: vec![0.0, 0.2, 0.5], std: vec![1.0, 2.0, 0.5], ..shaped(&[3, 1, 2]) };
     let found: Vec<f32> = read(&path, &options).unwrap().values.iter().copied().collect();
     assert_eq!(found, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
     let table = folder.put("t.csv", "1,10\n2,20\n");

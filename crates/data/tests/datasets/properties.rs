@@ -17,7 +17,8 @@ fn same(a: f32, b: f32) -> bool {
 
 /// Writes a table of each kind and some other files, whole.
 fn samples(folder: &Folder, values: &[f32], width: usize) -> Vec<std::path::PathBuf> {
-    let columns: Vec<Column> = (0..width).map(|i| Column::new(format!("c{i}"), Kind::Float)).collect();
+    let columns: Vec<Column> =
+        (0..width).map(|i| Column::new(format!("c{i}"), Kind::Float)).collect();
     ["t.csv", "t.parquet", "t.npy"]
         .into_iter()
         .map(|name| {

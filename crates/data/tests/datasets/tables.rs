@@ -79,7 +79,10 @@ fn columns_are_chosen_by_name() {
     let label = refused(&path, &Options { columns: names(&["a"]), ..labelled("id") });
     assert!(label.contains("\"r1\" is not a whole number"), "{label}");
     let mismatch = refused(&path, &Options { columns: names(&["a", "b"]), ..shaped(&[3]) });
-    assert!(mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"), "{mismatch}");
+    assert!(
+        mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"),
+        "{mismatch}"
+    );
 }
 
 #[test]
@@ -102,9 +105,13 @@ fn bad_lines_stop_everything_or_are_left_out_by_number() {
     let set = Dataset::open(&path, &options).unwrap();
     for _ in 0..2 {
         let found = all(&set).unwrap().values;
-        assert_eq!(found.iter().copied().collect::<Vec<_>>(), [1., 2., 4., 5., 7., 8., 9., 10., 11., 12.]);
+        assert_eq!(
+            found.iter().copied().collect::<Vec<_>>(),
+            [1., 2., 4., 5., 7., 8., 9., 10., 11., 12.]
+        );
         let skipped = set.skipped();
-        let places: Vec<&str> = skipped.iter().map(|(p, _)| p.rsplit(' ').next().unwrap()).collect();
+        let places: Vec<&str> =
+            skipped.iter().map(|(p, _)| p.rsplit(' ').next().unwrap()).collect();
         assert_eq!(places, ["3", "5", "7"]);
         assert!(skipped[1].1.contains("\"caf\u{fffd}\" is not a number"), "{skipped:?}");
     }

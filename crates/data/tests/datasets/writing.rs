@@ -131,10 +131,8 @@ fn a_full_disk_and_a_closed_pipe_are_told_apart() {
         path: "standard output".to_owned(),
         source: std::io::ErrorKind::BrokenPipe.into(),
     };
-    let full = Error::Write {
-        path: "x.csv".to_owned(),
-        source: std::io::ErrorKind::StorageFull.into(),
-    };
+    let full =
+        Error::Write { path: "x.csv".to_owned(), source: std::io::ErrorKind::StorageFull.into() };
     assert!(closed.is_broken_pipe() && !full.is_broken_pipe());
     assert!(full.to_string().starts_with("x.csv: it can't be written"));
 }
