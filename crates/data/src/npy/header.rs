@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((other.dtype, other.big_endian, other.fortran_order), (DType::I64, true, true));
         assert_eq!(
             parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().shape,
-            []
+            Vec::<u64>::new()
         );
         assert_eq!(
             parse("{'descr': '?', 'fortran_order': False, 'shape': ()}").unwrap().dtype,

@@ -27,21 +27,21 @@ fn raw(shape: &[usize]) -> Options {
 #[test]
 fn channels_go_where_the_model_has_them() {
     let folder = Folder::new();
-    let last = ramp(&[4, 5, 3]);
+    let last = ramp(&[6, 5, 3]);
     let first = last.clone().permuted_axes(IxDyn(&[0, 3, 1, 2]));
-    let path = bytes(&folder, &[4, 5, 3]);
-    assert_eq!(read(&path, &raw(&[3, 4, 5])).unwrap().values, first);
-    assert_eq!(read(&path, &raw(&[4, 5, 3])).unwrap().values, last);
-    assert_eq!(read(&path, &raw(&[60])).unwrap().values, ramp(&[60]));
+    let path = bytes(&folder, &[6, 5, 3]);
+    assert_eq!(read(&path, &raw(&[3, 6, 5])).unwrap().values, first);
+    assert_eq!(read(&path, &raw(&[6, 5, 3])).unwrap().values, last);
+    assert_eq!(read(&path, &raw(&[90])).unwrap().values, ramp(&[90]));
     let free = Options { raw: true, ..Options::default() };
     assert_eq!(read(&path, &free).unwrap().values, first);
     let told = Options { layout: Layout::Nchw, ..free.clone() };
     assert_eq!(read(&path, &told).unwrap().values, last);
-    let path = bytes(&folder, &[3, 4, 5]);
-    let first = ramp(&[3, 4, 5]);
-    assert_eq!(read(&path, &raw(&[3, 4, 5])).unwrap().values, first);
+    let path = bytes(&folder, &[3, 6, 5]);
+    let first = ramp(&[3, 6, 5]);
+    assert_eq!(read(&path, &raw(&[3, 6, 5])).unwrap().values, first);
     let last = first.clone().permuted_axes(IxDyn(&[0, 2, 3, 1]));
-    assert_eq!(read(&path, &raw(&[4, 5, 3])).unwrap().values, last);
+    assert_eq!(read(&path, &raw(&[6, 5, 3])).unwrap().values, last);
     assert_eq!(read(&path, &free).unwrap().values, first);
     let path = bytes(&folder, &[5, 5, 2]);
     let told = Options { layout: Layout::Nhwc, ..raw(&[2, 5, 5]) };
