@@ -124,6 +124,12 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// A share in percent, without idle zeros.
+fn percent(share: f64) -> String {
+    let text = format!("{:.4}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Whether a reader of standard output went away.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<taste_data::Error>().is_some_and(taste_data::Error::is_broken_pipe)

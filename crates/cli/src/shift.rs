@@ -155,19 +155,24 @@ fn size(effect: f64) -> &'static str {
     }
 }
 
+/// An effect with its sign; a few digits are enough.
+fn deviations(effect: f64) -> String {
+    if effect.abs() < 1000.0 { format!("{effect:+.2}") } else { format!("{effect:+.1e}") }
+}
+
 fn p_value(p: f64) -> String {
     if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
 }
 
 fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
     let shift = &batch.shift;
-    let largest = &shift.quantities[shift.largest];
+    let clearest = &shift.quantities[shift.clearest];
     let verdict = if batch.shifted {
         format!(
-            "shift: the batch differs in a way that the model reacts to ({} effect, {:+.2} SD of the {})",
-            size(largest.effect),
-            largest.effect,
-            largest.name
+            "shift: the batch differs in a way that the model reacts to ({} effect, {} SD of the {})",
+            size(clearest.effect),
+            deviations(clearest.effect),
+            clearest.name
         )
     } else {
         format!(
@@ -208,7 +213,7 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
         );
         numbers.row([
             q.name.clone(),
-            format!("{:+.2}", q.effect),
+            deviations(q.effect),
             number(q.difference),
             interval,
             p_value(q.p_value),
@@ -223,7 +228,7 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
             let name = entry.name.clone().unwrap_or_else(|| place(&entry.position, shape));
             entries.row([
                 name,
-                format!("{:+.2}", entry.effect),
+                deviations(entry.effect),
                 number(entry.mean),
                 format!("{:+.1}", entry.statistic),
             ]);
@@ -260,7 +265,7 @@ fn many(report: &Report<'_>) -> String {
             name,
             shift.samples.to_string(),
             format!("{:.1} %", 100.0 * shift.flagged as f64 / shift.samples as f64),
-            format!("{:+.2}", shift.quantities[shift.largest].effect),
+            deviations(shift.quantities[shift.clearest].effect),
             p_value(shift.p_value),
             p_value(shift.adjusted_p_value),
             if batch.shifted { "shift".to_owned() } else { "-".to_owned() },
