@@ -2,10 +2,12 @@
 
 use std::{
     collections::HashMap,
+    io::Write,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Result, bail};
+use taste_data::{AtomicFile, Samples};
 
 /// Fails before anything is computed if a file can't be written or would overwrite another of the same run.
 pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Result<()> {
@@ -40,4 +42,23 @@ fn same(path: &Path) -> PathBuf {
         Some(folder.canonicalize().ok()?.join(path.file_name()?))
     };
     path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
+}
+
+/// Writes a file as a whole or not at all.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+    Ok(file.finish()?)
+}
+
+/// How many samples there are, by going through them if need be.
+pub(crate) fn count(data: &dyn Samples) -> Result<usize> {
+    if let Some(count) = data.count() {
+        return Ok(count);
+    }
+    let mut count = 0;
+    for chunk in data.chunks(4096)? {
+        count += chunk?.len();
+    }
+    Ok(count)
 }

@@ -1,13 +1,13 @@
 //! `taste fit`.
 
-use std::{path::Path, sync::Mutex};
+use std::sync::Mutex;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
 use taste_engine::Model;
 use taste_stein::{
     Fit, Level, Manifest, Stage,
-    score::{self, InputMap, Specification},
+    score::{self, InputMap, Specification, Through},
 };
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     detect::tell_skipped,
     edit, files, input, print, print_json,
     progress::Progress,
-    table::{self, Table, count, number},
+    table::{self, Table, number},
     tell,
 };
 
@@ -114,12 +114,20 @@ fn specification(args: &FitArgs, options: &Options) -> Result<Box<dyn Specificat
         Some("none") => None,
         Some(text) => Some(linear(text)?),
         None if is_diffusion && !options.raw => {
-            Some(InputMap::from_normalisation(&options.mean, &options.std, -1.0, 1.0)?)
+            let or = |list: &[f32], default: f64| -> Vec<f64> {
+                if list.is_empty() {
+                    vec![default]
+                } else {
+                    list.iter().map(|&v| f64::from(v)).collect()
+                }
+            };
+            let (mean, std) = (or(&options.mean, 0.0), or(&options.std, 1.0));
+            Some(InputMap::from_normalisation(&mean, &std, -1.0..1.0)?)
         }
         None => None,
     };
     Ok(match map {
-        Some(map) => score::mapped(spec, map),
+        Some(map) => Box::new(Through { map, inner: spec }),
         None => spec,
     })
 }
@@ -129,9 +137,11 @@ fn linear(text: &str) -> Result<InputMap> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|t| t.trim().parse().ok()).collect();
     match numbers.as_deref() {
         Some(&[scale, shift]) if scale != 0.0 && scale.is_finite() && shift.is_finite() => {
-            Ok(InputMap::uniform(scale, shift))
+            Ok(InputMap::new(vec![scale], vec![shift])?)
         }
-        _ => bail!("--score-input {text:?} is not a pair of numbers A,B for y = A*x + B, with A not 0"),
+        _ => bail!(
+            "--score-input {text:?} is not a pair of numbers A,B for y = A*x + B, with A not 0"
+        ),
     }
 }
 
@@ -150,9 +160,16 @@ fn render(manifest: &Manifest) -> String {
         ),
     ]);
     let method = manifest.method.as_ref().map_or_else(String::new, |m| {
-        if m.flat { ", Laplacian zero almost everywhere".to_owned() } else { format!(", Laplacian by {}", m.name) }
+        if m.flat {
+            ", Laplacian zero almost everywhere".to_owned()
+        } else {
+            format!(", Laplacian by {}", m.name)
+        }
     });
-    facts.row(["residual".to_owned(), format!("{} of {}{method}", manifest.operator, manifest.target)]);
+    facts.row([
+        "residual".to_owned(),
+        format!("{} of {}{method}", manifest.operator, manifest.target),
+    ]);
     facts.row(["score".to_owned(), format!("{}, {} tail", manifest.aggregate, manifest.tail)]);
     facts.row(["score model".to_owned(), described(&manifest.score)]);
     let data = &manifest.data;
@@ -188,9 +205,9 @@ fn described(score: &serde_json::Value) -> String {
     let Some(entries) = score.as_object() else { return score.to_string() };
     let family = entries.get("family").and_then(|f| f.as_str()).unwrap_or("?");
     let plain = |v: &serde_json::Value| match v {
-        serde_json::Value::Number(n) => n.as_f64().map(|v| {
-            if v.fract() == 0.0 && v.abs() < 1e9 { format!("{v:.0}") } else { number(v) }
-        }),
+        serde_json::Value::Number(n) => n
+            .as_f64()
+            .map(|v| if v.fract() == 0.0 && v.abs() < 1e9 { format!("{v:.0}") } else { number(v) }),
         serde_json::Value::String(s) => Some(s.clone()),
         serde_json::Value::Bool(b) => Some(b.to_string()),
         _ => None,

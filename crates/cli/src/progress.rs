@@ -31,13 +31,17 @@ impl Progress {
         if self.watched && self.bar.is_none() && long && more {
             let bar = match self.total {
                 Some(total) => {
-                    let template =
-                        format!("{{wide_bar}} {{human_pos}}/{{human_len}} {}, {{eta}} left", self.what);
+                    let template = format!(
+                        "{{wide_bar}} {{human_pos}}/{{human_len}} {}, {{eta}} left",
+                        self.what
+                    );
                     styled(ProgressBar::new(total), &template)
                 }
                 None => {
-                    let template =
-                        format!("{{spinner}} {{human_pos}} {}, {{per_sec}}, {{elapsed}}", self.what);
+                    let template = format!(
+                        "{{spinner}} {{human_pos}} {}, {{per_sec}}, {{elapsed}}",
+                        self.what
+                    );
                     styled(ProgressBar::new_spinner(), &template)
                 }
             };

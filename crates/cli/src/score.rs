@@ -1,10 +1,10 @@
 //! `taste score`.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use taste_data::{Column, Kind, TableWriter, Value};
+use taste_data::{Column, Kind, TableWriter, TextFormat, Value};
 use taste_stein::Detector;
 
 use crate::{
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         }
         None => {
             columns.extend(has_names.then(|| Column::new("file", Kind::Text)));
-            TableWriter::stdout(&columns, with.json)?
+            let format = if with.json { TextFormat::Jsonl } else { TextFormat::Csv };
+            TableWriter::stdout(format, &columns)?
         }
     };
     let named = columns.len() > 5;
@@ -64,14 +65,13 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
             not_finite += usize::from(!scores.score[i].is_finite());
             let mut row = vec![
                 Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
-                Value::Float(f64::from(scores.residual[i])),
-                Value::Float(f64::from(scores.score[i])),
-                Value::Float(f64::from(scores.p_value[i])),
+                Value::Single(scores.residual[i]),
+                Value::Single(scores.score[i]),
+                Value::Single(scores.p_value[i]),
                 Value::Bool(scores.flag[i]),
             ];
-            if named {
-                row.push(Value::Text(data.row_name(index).unwrap_or_default()));
-            }
+            let name = if named { data.row_name(index).unwrap_or_default() } else { String::new() };
+            row.extend(named.then_some(Value::Text(&name)));
             writer.write(&row)?;
         }
         Ok(())
@@ -81,15 +81,15 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         other => other?,
     };
     match writer.finish() {
-        Err(e) if is_closed_pipe(&e.into()) => return Ok(Outcome::Fine),
-        _ => {}
+        Err(e) if e.is_broken_pipe() => return Ok(Outcome::Fine),
+        other => other?,
     }
     let decision = &detector.manifest().decision;
     if !with.run.quiet {
         let share = 100.0 * flagged as f64 / samples as f64;
-        let expected = decision
-            .alpha
-            .map_or_else(String::new, |a| format!(", {} % expected without a shift", number(100.0 * a)));
+        let expected = decision.alpha.map_or_else(String::new, |a| {
+            format!(", {} % expected without a shift", number(100.0 * a))
+        });
         tell(&format!(
             "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
             count(samples, "sample"),
@@ -98,7 +98,11 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         if not_finite > 0 {
             tell(&format!(
                 "warning: {} no finite residual (NaN or infinite entries, or a model that overflows): flagged",
-                if not_finite == 1 { "1 sample has".to_owned() } else { format!("{not_finite} samples have") }
+                if not_finite == 1 {
+                    "1 sample has".to_owned()
+                } else {
+                    format!("{not_finite} samples have")
+                }
             ));
         }
         if let Some(path) = &args.out {
@@ -120,8 +124,13 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// A share in percent, without idle zeros.
+fn percent(share: f64) -> String {
+    let text = format!("{:.4}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Whether a reader of standard output went away.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let is_pipe = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_pipe))
+    error.downcast_ref::<taste_data::Error>().is_some_and(taste_data::Error::is_broken_pipe)
 }

@@ -155,32 +155,47 @@ fn size(effect: f64) -> &'static str {
     }
 }
 
+/// An effect with its sign; a few digits are enough.
+fn deviations(effect: f64) -> String {
+    if effect.abs() < 1000.0 { format!("{effect:+.2}") } else { format!("{effect:+.1e}") }
+}
+
 fn p_value(p: f64) -> String {
     if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
 }
 
 fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
     let shift = &batch.shift;
-    let largest = &shift.quantities[shift.largest];
+    let clearest = &shift.quantities[shift.clearest];
     let verdict = if batch.shifted {
         format!(
-            "shift: the batch differs in a way that the model reacts to ({} effect, {:+.2} SD of the {})",
-            size(largest.effect),
-            largest.effect,
-            largest.name
+            "shift: the batch differs in a way that the model reacts to ({} effect, {} SD of the {})",
+            size(clearest.effect),
+            deviations(clearest.effect),
+            clearest.name
         )
     } else {
-        format!("no shift that the model reacts to is seen (p = {} above alpha = {alpha})", p_value(shift.adjusted_p_value))
+        format!(
+            "no shift that the model reacts to is seen (p = {} above alpha = {alpha})",
+            p_value(shift.adjusted_p_value)
+        )
     };
     let mut facts = Table::default();
     facts.row(["batch".to_owned(), format!("{}: {}", batch.data, count(shift.samples, "sample"))]);
     facts.row(["verdict".to_owned(), verdict]);
     facts.row([
         "p-value".to_owned(),
-        format!("{} over all quantities, {} permutations", p_value(shift.p_value), shift.permutations),
+        format!(
+            "{} over all quantities, {} permutations",
+            p_value(shift.p_value),
+            shift.permutations
+        ),
     ]);
     let share = 100.0 * shift.flagged as f64 / shift.samples as f64;
-    facts.row(["flagged".to_owned(), format!("{} of {} samples one by one ({share:.1} %)", shift.flagged, shift.samples)]);
+    facts.row([
+        "flagged".to_owned(),
+        format!("{} of {} samples one by one ({share:.1} %)", shift.flagged, shift.samples),
+    ]);
     let mut numbers = Table::default().right(&[1, 2, 3, 4]);
     numbers.row(["", "effect (SD)", "mean shift", "95 % interval", "p"]);
     // Residual, score and rank always; of the classes those that moved most.
@@ -188,7 +203,9 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
     classes.sort_by(|&a, &b| {
         shift.quantities[b].effect.abs().total_cmp(&shift.quantities[a].effect.abs())
     });
-    for &i in (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3)) {
+    for &i in
+        (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3))
+    {
         let q = &shift.quantities[i];
         let interval = q.interval.map_or_else(
             || "-".to_owned(),
@@ -196,7 +213,7 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
         );
         numbers.row([
             q.name.clone(),
-            format!("{:+.2}", q.effect),
+            deviations(q.effect),
             number(q.difference),
             interval,
             p_value(q.p_value),
@@ -211,7 +228,7 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
             let name = entry.name.clone().unwrap_or_else(|| place(&entry.position, shape));
             entries.row([
                 name,
-                format!("{:+.2}", entry.effect),
+                deviations(entry.effect),
                 number(entry.mean),
                 format!("{:+.1}", entry.statistic),
             ]);
@@ -237,7 +254,9 @@ fn many(report: &Report<'_>) -> String {
     rows.row(["batch", "samples", "flagged", "effect (SD)", "p", "adjusted p", "verdict"]);
     for batch in &report.batches {
         let shift = &batch.shift;
-        let name = if batch.first > 0 || report.batches.iter().any(|b| b.data == batch.data && b.first > 0) {
+        let name = if batch.first > 0
+            || report.batches.iter().any(|b| b.data == batch.data && b.first > 0)
+        {
             format!("{} from {}", batch.data, batch.first)
         } else {
             batch.data.clone()
@@ -246,7 +265,7 @@ fn many(report: &Report<'_>) -> String {
             name,
             shift.samples.to_string(),
             format!("{:.1} %", 100.0 * shift.flagged as f64 / shift.samples as f64),
-            format!("{:+.2}", shift.quantities[shift.largest].effect),
+            deviations(shift.quantities[shift.clearest].effect),
             p_value(shift.p_value),
             p_value(shift.adjusted_p_value),
             if batch.shifted { "shift".to_owned() } else { "-".to_owned() },

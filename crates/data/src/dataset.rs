@@ -141,7 +141,15 @@ impl Samples for Dataset {
     }
 
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
-        let mut pass = Pass { parts: &self.parts, at: 0, rows, batches: None, first: 0, next: 0 };
+        let mut pass = Pass {
+            name: &self.name,
+            parts: &self.parts,
+            at: 0,
+            rows,
+            batches: None,
+            first: 0,
+            next: 0,
+        };
         let mut failed = false;
         Ok(Box::new(std::iter::from_fn(move || {
             let chunk = if failed { None } else { pass.next().transpose() };
@@ -153,6 +161,7 @@ impl Samples for Dataset {
 
 /// A pass through all parts.
 struct Pass<'a> {
+    name: &'a str,
     parts: &'a [File],
     at: usize,
     rows: usize,
@@ -182,7 +191,12 @@ impl Pass<'_> {
                 self.next += index.len();
                 return Ok(Some(Chunk { index, values, labels: batch.labels }));
             }
-            let _ = part.counted.set(self.next - self.first);
+            let found = self.next - self.first;
+            let _ = part.counted.set(found);
+            if let Some(declared) = part.source.count().filter(|&declared| declared != found) {
+                let message = format!("it declares {declared} samples and holds {found}");
+                return Err(Error::File { path: self.name.to_owned(), message });
+            }
             (self.batches, self.first, self.at) = (None, self.next, self.at + 1);
         }
         Ok(None)

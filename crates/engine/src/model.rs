@@ -100,7 +100,7 @@ impl Model {
         &self.onnx
     }
 
-    fn import_error(&self, cause: ImportError) -> Error {
+    pub(crate) fn import_error(&self, cause: ImportError) -> Error {
         Error::Import { model: self.name.clone(), cause }
     }
 
@@ -223,7 +223,7 @@ impl Model {
     }
 
     /// The first output that the file declares to hold floats.
-    fn first_float_output(&self) -> Option<String> {
+    pub(crate) fn first_float_output(&self) -> Option<String> {
         let outputs = &self.onnx.proto.graph.as_ref()?.output;
         outputs.iter().find(|o| taste_ops::declares_floats(o)).map(|o| o.name.clone())
     }

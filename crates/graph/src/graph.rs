@@ -128,6 +128,11 @@ impl Graph {
         self.stored
     }
 
+    /// Counts elements that another graph was given by [`Graph::stored`].
+    pub(crate) fn count_stored(&mut self, elements: usize) {
+        self.stored = self.stored.saturating_add(elements);
+    }
+
     /// How many elements the constants that no file holds may have together.
     fn allowance(&self) -> usize {
         self.stored.saturating_mul(MADE_FACTOR).saturating_add(MADE)

@@ -3,6 +3,7 @@
 //! An operator declares its structure once ([`Calculus`]); `jvp`, `vjp` and the forward Laplacian in
 //! [`diff`] follow from that and never name an operator.
 
+mod absorb;
 pub mod algebra;
 mod build;
 pub mod diff;

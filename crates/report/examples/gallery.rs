@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let figures: Vec<(&str, Box<dyn Figure>, &str)> = vec![
         ("map", Box::new(map(&mut random)), "The map of one digit."),
-        ("overlay", Box::new(overlay(&mut random)?), "A coarse map upon a coloured picture."),
+        ("overlay", Box::new(overlay(&mut random)?), "A map upon a finer picture in grey."),
         ("grid", Box::new(grid(&mut random)), "Pictures and their maps; one scale for all."),
         ("lines", Box::new(lines(&mut random)), "The mean residual of a stream."),
         ("two_axes", Box::new(two_axes()), "Loss and accuracy while training."),
@@ -94,7 +94,7 @@ fn overlay(random: &mut Random) -> Result<Heatmap, taste_report::Error> {
         let wave = ((r as f64 / 9.0).sin() + (c as f64 / (5.0 + channel as f64 * 3.0)).cos()) / 4.0;
         single_precision(0.5 + wave)
     });
-    let picture = Picture::from_sample(picture.view(), 0.0, 1.0)?;
+    let picture = Picture::from_sample(&picture.view(), 0.0, 1.0)?.in_grey();
     let panel = Panel::map(residuals(random, 28, 2.4)).over(picture).outline(1.0);
     Ok(Heatmap::new(panel, Scale::diverging(2.5)).title("Upon the picture").label("residual"))
 }
@@ -102,12 +102,12 @@ fn overlay(random: &mut Random) -> Result<Heatmap, taste_report::Error> {
 fn grid(random: &mut Random) -> Heatmap {
     let mut panels = Vec::new();
     for k in 0..4 {
-        let picture = Picture::grey(ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
+        let picture = Picture::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
         let name = format!("train/class <{k}>/img_{k:05}.png");
         panels.push(Panel::picture(picture).caption(name));
     }
     for k in 0..4 {
-        let picture = Picture::grey(ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
+        let picture = Picture::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
         let map = residuals(random, 28, f64::from(k) * 1.1);
         let caption = format!("p = {}", number(0.4 / f64::from(1 + 9 * k)));
         panels.push(Panel::map(map).over(picture).outline(1.0).caption(caption));
@@ -165,7 +165,7 @@ fn histogram(random: &mut Random) -> Histogram {
 }
 
 fn tails(random: &mut Random) -> Histogram {
-    let value = |i: u32, v: f64| if i % 97 == 0 { 1e4 * v.abs() } else { v };
+    let value = |i: u32, v: f64| if i.is_multiple_of(97) { 1e4 * v.abs() } else { v };
     let values: Vec<f64> = (0..2000).map(|i| value(i, random.normal())).collect();
     Histogram::new("Scores with a far tail")
         .axis("score")

@@ -10,6 +10,9 @@ pub(crate) struct Range {
 /// Larger values are drawn at this one, so that distances stay finite.
 const MOST: f64 = 1e300;
 
+/// Smaller distances count as none, so that their inverse stays finite.
+const LEAST: f64 = 1e-290;
+
 impl Range {
     /// The interval that holds all finite values.
     pub(crate) fn covering(values: impl IntoIterator<Item = f64>) -> Self {
@@ -22,10 +25,10 @@ impl Range {
     /// With room around a single value.
     fn widened(self) -> Self {
         let size = self.low.abs().max(self.high.abs());
-        if self.high - self.low > size * 1e-9 {
+        if self.high - self.low > (size * 1e-9).max(LEAST) {
             return self;
         }
-        let room = if size == 0.0 { 1.0 } else { size * 0.1 };
+        let room = if size <= LEAST { 1.0 } else { size * 0.1 };
         Self { low: self.low - room, high: self.high + room }
     }
 
@@ -101,6 +104,11 @@ fn signed(text: &str) -> String {
     text.replace('-', "−")
 }
 
+/// Without zeros that end a fraction.
+fn trimmed(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
 /// A number with four significant digits, in plain notation where that is short.
 pub fn number(value: f64) -> String {
     let size = value.abs();
@@ -111,9 +119,12 @@ pub fn number(value: f64) -> String {
     } else if value.is_infinite() {
         if value > 0.0 { "∞".to_owned() } else { "−∞".to_owned() }
     } else if (1e-3..1e5).contains(&size) {
-        signed(&format!("{value:.*}", decimals(3.0 - size.log10().floor())))
+        let plain = format!("{value:.*}", decimals(3.0 - size.log10().floor()));
+        signed(trimmed(&plain))
     } else {
-        signed(&format!("{value:.2e}"))
+        let long = format!("{value:.2e}");
+        let (digits, power) = long.split_once('e').unwrap_or((&long, "0"));
+        signed(&format!("{}e{power}", trimmed(digits)))
     }
 }
 
@@ -166,7 +177,9 @@ mod tests {
             (0.0, "0"),
             (1234.56, "1235"),
             (-0.012_345, "−0.01235"),
-            (1.5e9, "1.50e9"),
+            (0.4, "0.4"),
+            (1200.0, "1200"),
+            (1.5e9, "1.5e9"),
             (f64::NEG_INFINITY, "−∞"),
         ];
         for (value, text) in cases {

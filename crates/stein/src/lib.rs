@@ -10,8 +10,10 @@ mod manifest;
 mod operator;
 mod profile;
 mod residual;
+mod residuals;
 mod runner;
 pub mod score;
+mod score_check;
 pub mod shift;
 pub mod stats;
 
@@ -24,3 +26,5 @@ pub use manifest::{
     ModelFacts,
 };
 pub use operator::{Direction, Operator};
+pub use residuals::{Raw, Residuals};
+pub use score_check::{Identity, ScoreCheck, check_score};

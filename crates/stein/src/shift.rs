@@ -47,8 +47,8 @@ pub struct Shift {
     pub adjusted_p_value: f64,
     /// Splits of the pooled samples that the batch was compared with.
     pub permutations: usize,
-    /// The quantity whose mean moved most, in calibration standard deviations.
-    pub largest: usize,
+    /// The quantity with the smallest p-value; of several, the one that moved most.
+    pub clearest: usize,
     /// What was compared: first the residual, then the score and its rank, then the residuals of single classes.
     pub quantities: Vec<Quantity>,
     /// Entries of a sample in order of how much of the shift they carry, if the detector has maps.
@@ -168,7 +168,7 @@ impl<'d> Batch<'d> {
             .map_err(|e| request(e.to_string()))?;
         let (reference, batch) = with_rank(&reference.view(), &batch.view());
         let outcome =
-            permutation::two_sample(reference.view(), batch.view(), permutations, self.seed)?;
+            permutation::two_sample(&reference.view(), &batch.view(), permutations, self.seed)?;
         let names = self.names();
         let quantities: Vec<Quantity> = order(width)
             .into_iter()
@@ -194,8 +194,13 @@ impl<'d> Batch<'d> {
                 }
             })
             .collect();
-        let largest = (0..quantities.len())
-            .max_by(|&a, &b| quantities[a].effect.abs().total_cmp(&quantities[b].effect.abs()))
+        // The least doubtful one; of several, the one that moved most.
+        let surer = |a: &Quantity, b: &Quantity| {
+            let by_size = a.effect.abs().total_cmp(&b.effect.abs());
+            b.p_value.total_cmp(&a.p_value).then(by_size)
+        };
+        let clearest = (0..quantities.len())
+            .max_by(|&a, &b| surer(&quantities[a], &quantities[b]))
             .unwrap_or(0);
         Ok(Shift {
             samples: self.samples,
@@ -204,7 +209,7 @@ impl<'d> Batch<'d> {
             p_value: outcome.p_value,
             adjusted_p_value: outcome.p_value,
             permutations: outcome.permutations,
-            largest,
+            clearest,
             quantities,
             entries: self.entries(),
         })

@@ -14,7 +14,13 @@ pub(crate) struct DataArgs {
     #[arg(long, value_enum, help_heading = "Data")]
     layout: Option<Place>,
     /// Subtract this after scaling: one number, or one for each channel or column
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Data")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Data"
+    )]
     pub(crate) mean: Vec<f32>,
     /// Divide by this after that
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
-use ndarray::{Array3, ArrayD, Axis, IxDyn, stack};
+use ndarray::{Array3, Axis, stack};
 use rayon::prelude::*;
 
 use super::Found;
@@ -252,14 +252,21 @@ fn pixels(image: &DynamicImage, channels: usize) -> Array3<f32> {
         (true, true) => deep_values(image.to_luma16().into_raw()),
         (false, true) => deep_values(image.to_rgb16().into_raw()),
     };
-    let interleaved =
-        ArrayD::from_shape_vec(IxDyn(&[height, width, stored]), values).expect("as decoded");
-    Array3::from_shape_fn((channels, height, width), |(c, y, x)| match (stored, channels) {
-        (1, _) => interleaved[[y, x, 0]],
+    let interleaved = Array3::from_shape_vec((height, width, stored), values).expect("as decoded");
+    let planes = interleaved.permuted_axes((2, 0, 1));
+    match (stored, channels) {
+        (1, _) => {
+            let plane = planes.index_axis(Axis(0), 0);
+            stack(Axis(0), &vec![plane; channels]).expect("the same plane")
+        }
         // The weights of ITU-R BT.601, which PIL uses as well.
         (_, 1) => {
-            [0.299, 0.587, 0.114].iter().zip(0..).map(|(w, c)| w * interleaved[[y, x, c]]).sum()
+            let mut grey = Array3::zeros((1, height, width));
+            for (plane, weight) in planes.outer_iter().zip([0.299, 0.587, 0.114]) {
+                grey.index_axis_mut(Axis(0), 0).scaled_add(weight, &plane);
+            }
+            grey
         }
-        _ => interleaved[[y, x, c]],
-    })
+        _ => planes.as_standard_layout().into_owned(),
+    }
 }

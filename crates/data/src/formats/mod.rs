@@ -8,6 +8,7 @@ mod idx;
 mod images;
 mod npy;
 mod npz;
+mod parquet;
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,12 @@ struct Format {
 const FORMATS: &[Format] = &[
     Format { name: "npy", starts: |b| b.starts_with(MAGIC), endings: &[".npy"], open: npy::open },
     Format { name: "npz", starts: |b| b.starts_with(b"PK"), endings: &[".npz"], open: npz::open },
+    Format {
+        name: "Parquet",
+        starts: |b| b.starts_with(b"PAR1"),
+        endings: &[".parquet", ".pq"],
+        open: parquet::open,
+    },
     Format {
         name: "PNG or JPEG",
         starts: images::starts,

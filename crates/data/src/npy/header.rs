@@ -126,6 +126,11 @@ impl Header {
 
     /// Magic, version, length and dictionary, with data starting at a multiple of 64 bytes.
     pub(crate) fn write(dtype: DType, shape: &[usize]) -> Vec<u8> {
+        Self::write_padded(dtype, shape, 0)
+    }
+
+    /// The same with at least `length` bytes in all, so that the shape can be filled in later.
+    pub(crate) fn write_padded(dtype: DType, shape: &[usize], length: usize) -> Vec<u8> {
         let kind = DType::ALL.iter().find(|(d, ..)| *d == dtype).map_or("", |(_, kind, _)| kind);
         let order = if dtype.size() == 1 { '|' } else { '<' };
         let mut text = format!(
@@ -133,7 +138,7 @@ impl Header {
             tuple(shape)
         );
         let fixed = MAGIC.len() + 4;
-        let total = (fixed + text.len() + 1).next_multiple_of(64);
+        let total = (fixed + text.len() + 1).max(length).next_multiple_of(64);
         text.extend(std::iter::repeat_n(' ', total - fixed - text.len() - 1));
         text.push('\n');
         let mut bytes = MAGIC.to_vec();
@@ -287,7 +292,7 @@ mod tests {
         assert_eq!((other.dtype, other.big_endian, other.fortran_order), (DType::I64, true, true));
         assert_eq!(
             parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().shape,
-            []
+            Vec::<u64>::new()
         );
         assert_eq!(
             parse("{'descr': '?', 'fortran_order': False, 'shape': ()}").unwrap().dtype,

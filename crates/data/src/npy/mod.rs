@@ -24,10 +24,12 @@ use std::{
 };
 
 pub use header::DType;
-pub(crate) use header::MAGIC;
+pub(crate) use header::{Header, MAGIC};
 pub use read::{Elements, Reader};
 pub(crate) use read::{Preamble, decode};
 pub use write::{Element, Writer};
+
+use crate::atomic::Refusal;
 
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +65,9 @@ pub enum Problem {
     /// A folder, a pipe or a device.
     #[error("it is {0}, not a file")]
     NotAFile(&'static str),
+    /// A file that can't be written where it should be.
+    #[error("{0}")]
+    NotWritable(String),
     /// Other bytes than an npy file starts with.
     #[error("not an npy file{0}")]
     NotNpy(&'static str),
@@ -130,6 +135,15 @@ pub enum Problem {
         /// The shape of the whole.
         shape: Vec<usize>,
     },
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotAFile(what) => Self::NotAFile(what),
+            other => Self::NotWritable(other.sentence()),
+        }
+    }
 }
 
 /// A shape as `NumPy` prints it, cut short if it is long.

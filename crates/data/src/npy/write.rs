@@ -1,15 +1,9 @@
-use std::{
-    fs::{self, File},
-    io::{self, Write},
-    marker::PhantomData,
-    path::{Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{io::Write, marker::PhantomData, path::Path};
 
 use ndarray::ArrayViewD;
 
 use super::{DType, Error, Problem, header::Header};
+use crate::atomic::AtomicFile;
 
 /// A number that can be written.
 pub trait Element: Copy {
@@ -38,7 +32,7 @@ elements!(f32 => F32, f64 => F64, i64 => I64, u8 => U8);
 /// at all if it is dropped before.
 #[derive(Debug)]
 pub struct Writer<T> {
-    draft: Draft,
+    file: AtomicFile,
     shape: Vec<usize>,
     rows: usize,
     elements: PhantomData<T>,
@@ -51,16 +45,16 @@ impl<T: Element> Writer<T> {
     /// Starts an array of this shape, rows along the first axis.
     pub fn create(path: &Path, shape: &[usize]) -> Result<Self, Error> {
         let inner = || -> Result<Self, Problem> {
-            let mut draft = Draft::create(path)?;
-            draft.file.write_all(&Header::write(T::DTYPE, shape))?;
-            Ok(Self { draft, shape: shape.to_vec(), rows: 0, elements: PhantomData })
+            let mut file = AtomicFile::start(path)?;
+            file.write_all(&Header::write(T::DTYPE, shape))?;
+            Ok(Self { file, shape: shape.to_vec(), rows: 0, elements: PhantomData })
         };
         inner().map_err(|problem| Error::new(path, problem))
     }
 
     /// Adds rows.
     pub fn append(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Error> {
-        self.append_inner(rows).map_err(|problem| Error::new(&self.draft.target, problem))
+        self.append_inner(rows).map_err(|problem| Error::new(self.file.path(), problem))
     }
 
     fn append_inner(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Problem> {
@@ -78,67 +72,24 @@ impl<T: Element> Writer<T> {
         for value in rows {
             value.put(&mut bytes);
             if bytes.len() >= BUFFER {
-                self.draft.file.write_all(&bytes)?;
+                self.file.write_all(&bytes)?;
                 bytes.clear();
             }
         }
-        self.draft.file.write_all(&bytes)?;
+        self.file.write_all(&bytes)?;
         self.rows += rows.shape()[0];
         Ok(())
     }
 
     /// Gives the file its name; every row must be there.
     pub fn finish(self) -> Result<(), Error> {
-        let target = self.draft.target.clone();
+        let target = self.file.path().to_owned();
         let inner = || -> Result<(), Problem> {
             if self.shape.first() != Some(&self.rows) {
                 return Err(Problem::Unfinished { done: self.rows, shape: self.shape });
             }
-            Ok(self.draft.commit()?)
+            Ok(self.file.commit()?)
         };
         inner().map_err(|problem| Error::new(&target, problem))
-    }
-}
-
-/// A file under a temporary name, which is removed unless it is committed.
-#[derive(Debug)]
-struct Draft {
-    file: File,
-    temporary: PathBuf,
-    target: PathBuf,
-}
-
-impl Draft {
-    fn create(target: &Path) -> Result<Self, Problem> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        // Through a link, and never in place of a device.
-        let target = match fs::metadata(target) {
-            Ok(found) if found.is_dir() => return Err(Problem::NotAFile("a folder")),
-            Ok(found) if !found.is_file() => return Err(Problem::NotAFile("a pipe or a device")),
-            Ok(_) => fs::canonicalize(target)?,
-            Err(_) => target.to_owned(),
-        };
-        loop {
-            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let temporary =
-                target.with_file_name(format!(".taste-npy-{}-{number}.tmp", process::id()));
-            match File::create_new(&temporary) {
-                Ok(file) => return Ok(Self { file, temporary, target }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-
-    fn commit(self) -> io::Result<()> {
-        self.file.sync_all()?;
-        fs::rename(&self.temporary, &self.target)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After a commit the temporary name is gone and this does nothing.
-        let _ = fs::remove_file(&self.temporary);
     }
 }

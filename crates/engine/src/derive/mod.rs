@@ -7,8 +7,7 @@ mod frontier;
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
 use crate::{Error, Method, Target, error::request, target::Head};
-use frontier::mixed;
-pub(crate) use frontier::{Cut, cut};
+pub(crate) use frontier::{Cut, cut, mixed};
 
 /// What to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

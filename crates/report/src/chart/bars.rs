@@ -17,14 +17,14 @@ const LONGEST_NAME: f64 = 230.0;
 pub struct Bars {
     title: String,
     label: String,
-    bars: Vec<(String, f64)>,
+    items: Vec<(String, f64)>,
     left_out: usize,
 }
 
 impl Bars {
     /// Bars in the order given.
     pub fn new(title: impl Into<String>, bars: impl IntoIterator<Item = (String, f64)>) -> Self {
-        Self { title: title.into(), bars: bars.into_iter().collect(), ..Self::default() }
+        Self { title: title.into(), items: bars.into_iter().collect(), ..Self::default() }
     }
 
     /// What the values are.
@@ -39,9 +39,9 @@ impl Bars {
     pub fn ranked(mut self, most: usize) -> Self {
         // What is not a number has no rank and comes last.
         let size = |v: f64| if v.is_nan() { -1.0 } else { v.abs() };
-        self.bars.sort_by(|a, b| size(b.1).total_cmp(&size(a.1)));
-        self.left_out += self.bars.len().saturating_sub(most);
-        self.bars.truncate(most);
+        self.items.sort_by(|a, b| size(b.1).total_cmp(&size(a.1)));
+        self.left_out += self.items.len().saturating_sub(most);
+        self.items.truncate(most);
         self
     }
 
@@ -56,28 +56,29 @@ impl Bars {
 
 impl Figure for Bars {
     fn draw(&self) -> Drawing {
-        if self.bars.is_empty() {
+        if self.items.is_empty() {
             return nothing(&self.title);
         }
-        let largest = self.bars.iter().map(|b| b.1.abs()).filter(|v| v.is_finite());
+        let largest = self.items.iter().map(|b| b.1.abs()).filter(|v| v.is_finite());
         let largest = largest.fold(0.0, f64::max);
         let part = |v: f64| {
             if largest > 0.0 && !v.is_nan() { (v / largest).clamp(-1.0, 1.0) } else { 0.0 }
         };
-        let names = self.bars.iter().map(|b| text::width(&b.0, LABEL)).fold(0.0, f64::max);
+        let names = self.items.iter().map(|b| text::width(&b.0, LABEL)).fold(0.0, f64::max);
         let names = names.min(LONGEST_NAME);
-        let values = self.bars.iter().map(|b| text::width(&number(b.1), SMALL)).fold(0.0, f64::max);
+        let values =
+            self.items.iter().map(|b| text::width(&number(b.1), SMALL)).fold(0.0, f64::max);
 
         let left = MARGIN + names + 12.0;
         let room = WIDTH - MARGIN - left;
-        let negative = self.bars.iter().map(|b| -part(b.1)).fold(0.0, f64::max);
-        let positive = self.bars.iter().map(|b| part(b.1)).fold(0.0, f64::max);
+        let negative = self.items.iter().map(|b| -part(b.1)).fold(0.0, f64::max);
+        let positive = self.items.iter().map(|b| part(b.1)).fold(0.0, f64::max);
         let beside = values + 8.0;
         let margins = beside * if negative > 0.0 { 2.0 } else { 1.0 };
         let unit = (room - margins) / (negative + positive).max(1e-9);
         let zero = left + if negative > 0.0 { beside + negative * unit } else { 0.0 };
 
-        let rows = self.bars.len() as f64;
+        let rows = self.items.len() as f64;
         let titles = title_lines(&self.title, WIDTH).len() as f64;
         let top = MARGIN + super::TITLE * 1.35 * titles + if titles > 0.0 { 6.0 } else { 0.0 };
         let note = self.note();
@@ -86,7 +87,7 @@ impl Figure for Bars {
         let mut d =
             Drawing::new(WIDTH, top + rows * ROW + foot + MARGIN, name(&self.title, "bar chart"));
         draw_title(&mut d, &self.title);
-        for (i, (name, value)) in self.bars.iter().enumerate() {
+        for (i, (name, value)) in self.items.iter().enumerate() {
             let middle = top + ROW * (i as f64 + 0.5);
             let baseline = middle + LABEL * 0.36;
             let short = text::shorten(name, LABEL, names);

@@ -12,6 +12,9 @@ use crate::{
     theme::Paint,
 };
 
+/// Titles and legends need some room.
+const NARROWEST: f64 = 300.0;
+
 /// What surrounds a plot.
 pub(super) struct Setup<'a> {
     pub(super) name: String,
@@ -68,6 +71,11 @@ impl Frame {
     }
 }
 
+/// How many ticks suit a height.
+fn tick_count(height: f64) -> usize {
+    [8, 6, 5, 4, 3].into_iter().find(|n| *n as f64 * 46.0 <= height).unwrap_or(2)
+}
+
 fn widest(ticks: &Ticks) -> f64 {
     ticks.labels().iter().map(|l| text::width(l, SMALL)).fold(0.0, f64::max)
 }
@@ -82,17 +90,17 @@ impl Setup<'_> {
         let [wanted, tall] = match self.extent {
             Extent::Figure(size) | Extent::Plot(size) => size,
         };
-        let y_ticks = self.y.ticks(5);
+        let plot_only = matches!(self.extent, Extent::Plot(_));
+        let y_ticks = self.y.ticks(if plot_only { tick_count(tall) } else { 5 });
         let right_ticks = self.right.map(|(_, range)| range.ticks(5));
         let left = MARGIN + label_room(self.y_label) + widest(&y_ticks) + 8.0;
         let right_label = self.right.map_or("", |r| r.0);
         let right_room = right_ticks.as_ref().map_or(0.0, |t| widest(t) + 8.0);
         let right = MARGIN + label_room(right_label) + right_room + self.side;
-        let width = match self.extent {
-            Extent::Figure(_) => wanted,
-            Extent::Plot(_) => (left + wanted + right).max(300.0),
-        };
-        let plot_width = (width - left - right).max(40.0);
+        // Half of the last label below the plot may stand beyond its end.
+        let right = right.max(widest(&self.x.ticks(8)) / 2.0 + 5.0);
+        let width = if plot_only { (left + wanted + right).max(NARROWEST) } else { wanted };
+        let plot_width = if plot_only { wanted } else { (width - left - right).max(40.0) };
 
         let notes = text::wrap(&self.note, SMALL, width - 2.0 * MARGIN, 3);
         let notes_height = notes.len() as f64 * SMALL * 1.4;
@@ -100,10 +108,8 @@ impl Setup<'_> {
         let titles = title_lines(self.title, width).len() as f64;
         let head = MARGIN + super::TITLE * 1.35 * titles + legend.height() + 8.0;
         let foot = SMALL + 10.0 + label_room(self.x_label) + notes_height + MARGIN;
-        let (height, plot_height) = match self.extent {
-            Extent::Figure(_) => (tall.max(head + foot + 80.0), (tall - head - foot).max(80.0)),
-            Extent::Plot(_) => (head + tall + foot, tall),
-        };
+        let plot_height = if plot_only { tall } else { (tall - head - foot).max(120.0) };
+        let height = head + plot_height + foot;
 
         let mut d = Drawing::new(width, height, self.name);
         let below_title = draw_title(&mut d, self.title);
@@ -116,7 +122,7 @@ impl Setup<'_> {
             right: self.right.map_or(self.y, |r| r.1),
         };
         draw_y(&mut d, &frame, &y_ticks);
-        draw_x(&mut d, &frame, self.x);
+        draw_x(&mut d, &frame, self.x, plot_only);
         if let Some(ticks) = &right_ticks {
             draw_right(&mut d, &frame, ticks);
         }
@@ -148,7 +154,7 @@ fn draw_y(d: &mut Drawing, frame: &Frame, ticks: &Ticks) {
     }
 }
 
-fn draw_x(d: &mut Drawing, frame: &Frame, range: Range) {
+fn draw_x(d: &mut Drawing, frame: &Frame, range: Range, grid: bool) {
     // Fewer ticks until the labels have room beside each other.
     let fits = |ticks: &Ticks| {
         let pitch = frame.size[0] / (ticks.values.len().max(2) - 1) as f64;
@@ -160,6 +166,9 @@ fn draw_x(d: &mut Drawing, frame: &Frame, range: Range) {
     d.line([frame.at[0], bottom], [frame.right(), bottom], Style::stroke(Paint::Muted, 1.0));
     for (value, label) in ticks.values.iter().zip(ticks.labels()) {
         let x = frame.x(*value);
+        if grid {
+            d.line([x, frame.at[1]], [x, bottom], Style::stroke(Paint::Grid, 1.0));
+        }
         d.line([x, bottom], [x, bottom + 4.0], Style::stroke(Paint::Muted, 1.0));
         let text = Text::new([x, bottom + SMALL + 7.0], label, SMALL);
         d.text(text.anchor(Anchor::Middle).paint(Paint::Muted));
@@ -186,7 +195,9 @@ pub(super) fn draw_upright_limit(d: &mut Drawing, frame: &Frame, value: f64, lab
     let label = text::shorten(label, SMALL, room);
     let fits_after = text::width(&label, SMALL) <= after;
     let (x, anchor) = if fits_after { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
-    d.text(Text::new([x, frame.at[1] + SMALL], label, SMALL).anchor(anchor).paint(Paint::Limit));
+    d.text(
+        Text::new([x, frame.at[1] + SMALL], label, SMALL).anchor(anchor).paint(Paint::Limit).halo(),
+    );
 }
 
 /// A level dashed line at a height with a label above or below it.
@@ -197,6 +208,6 @@ pub(super) fn draw_level_limit(d: &mut Drawing, frame: &Frame, value: f64, label
     let above = y - frame.at[1] > SMALL + 6.0;
     let baseline = if above { y - 5.0 } else { y + SMALL + 3.0 };
     let label = text::shorten(label, SMALL, frame.size[0] - 12.0);
-    let text = Text::new([frame.right() - 4.0, baseline], label, SMALL);
-    d.text(text.anchor(Anchor::End).paint(Paint::Limit));
+    let text = Text::new([frame.at[0] + 6.0, baseline], label, SMALL);
+    d.text(text.paint(Paint::Limit).halo());
 }

@@ -69,10 +69,11 @@ impl Histogram {
     fn range(&self) -> Range {
         let thresholds = || self.thresholds.iter().map(|t| t.0);
         let all = Range::covering(self.groups.iter().flat_map(|g| g.1.iter().copied()));
-        let bulk = self.groups.iter().flat_map(|g| quantiles(g.1.iter().copied(), [0.01, 0.99]));
-        let bulk = Range::covering(bulk.chain(thresholds())).padded(0.25);
-        let low = if all.low < bulk.low - bulk.length() { bulk.low } else { all.low };
-        let high = if all.high > bulk.high + bulk.length() { bulk.high } else { all.high };
+        let bulk = self.groups.iter().flat_map(|g| quantiles(g.1.iter().copied(), [0.05, 0.95]));
+        let bulk = Range::covering(bulk.chain(thresholds()));
+        let (kept, far) = (bulk.padded(0.75), bulk.padded(3.0));
+        let low = if all.low < far.low { kept.low } else { all.low };
+        let high = if all.high > far.high { kept.high } else { all.high };
         let shown = Range::covering([low, high].into_iter().chain(thresholds()));
         // A threshold at the rim would be hard to see.
         let at_rim = |v: f64| !(0.02..0.98).contains(&shown.position(v));

@@ -37,18 +37,19 @@ pub(super) struct Legend {
 impl Legend {
     /// Places entries in rows of a width.
     pub(super) fn new(entries: Vec<Entry>, width: f64) -> Self {
-        let (mut x, mut row) = (0.0, 0);
+        let longest = LONGEST.min(width - 2.0 * MARGIN - SWATCH - 6.0);
+        let (mut x, mut row) = (0.0, 0usize);
         let mut placed = Vec::with_capacity(entries.len());
         for entry in entries.into_iter().filter(|e| !e.name.is_empty()) {
-            let label = text::shorten(&entry.name, SMALL, LONGEST);
+            let label = text::shorten(&entry.name, SMALL, longest);
             let need = SWATCH + 6.0 + text::width(&label, SMALL);
             if x > 0.0 && x + need > width - 2.0 * MARGIN {
                 (x, row) = (0.0, row + 1);
             }
-            placed.push((entry, label, x, f64::from(row) * ROW));
+            placed.push((entry, label, x, row as f64 * ROW));
             x += need + GAP;
         }
-        let rows = if placed.is_empty() { 0 } else { row as usize + 1 };
+        let rows = if placed.is_empty() { 0 } else { row + 1 };
         Self { entries: placed, rows }
     }
 

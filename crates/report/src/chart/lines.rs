@@ -192,14 +192,14 @@ impl Figure for Lines {
         for (k, series) in self.series.iter().enumerate() {
             draw_band(&mut d, &frame, series, Paint::Series(k));
         }
+        for (k, series) in self.series.iter().enumerate() {
+            draw_line(&mut d, &frame, series, Paint::Series(k));
+        }
         for (value, label) in self.levels.iter().filter(|l| l.0.is_finite()) {
             draw_level_limit(&mut d, &frame, *value, label);
         }
         for (value, label) in self.moments.iter().filter(|m| m.0.is_finite()) {
             draw_upright_limit(&mut d, &frame, *value, label);
-        }
-        for (k, series) in self.series.iter().enumerate() {
-            draw_line(&mut d, &frame, series, Paint::Series(k));
         }
         d
     }

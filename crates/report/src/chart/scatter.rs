@@ -9,12 +9,16 @@ use super::{
 };
 use crate::{
     Scale,
+    colour::{Colour, NOT_A_NUMBER},
     colour_bar::ColourBar,
     drawing::{Drawing, Figure, Pixels, Point, Shape, Style},
     number::Range,
     theme::Paint,
 };
 
+const WHITE: Paint = Paint::Fixed(Colour::new(255, 255, 255));
+/// The series that stand out from red, blue and white.
+const UPON_FIELD: [usize; 5] = [2, 5, 4, 7, 3];
 const LONGEST_SIDE: f64 = 440.0;
 /// More points than this are thinned evenly.
 const MOST_POINTS: usize = 6000;
@@ -181,22 +185,22 @@ impl Figure for Scatter {
         }
         let radius = if finite > 1500 { 2.2 } else { 3.2 };
         for (k, marks) in self.marks.iter().enumerate() {
-            let rim = if has_field { 0.9 } else { 0.5 };
-            let mut dot = |p: &Point, paint: Paint| {
+            let mut dot = |p: &Point, paint: Paint, rim: (Paint, f64)| {
                 let at = [frame.x(p[0]), frame.y(p[1])];
-                let style = Style::fill(paint).opacity(0.85).outlined(Paint::Paper, rim);
+                let style = Style::fill(paint).opacity(0.9).outlined(rim.0, rim.1);
                 d.shape(Shape::Circle { at, radius }, style);
             };
             match marks {
                 Marks::Class { points, .. } => {
+                    let rim = if has_field { (WHITE, 1.0) } else { (Paint::Paper, 0.5) };
                     for p in points.iter().filter(|p| is_finite(p)).step_by(every) {
-                        dot(p, Paint::Series(k));
+                        dot(p, self.paint(k), rim);
                     }
                 }
                 Marks::Values(points) => {
                     for (p, v) in points.iter().filter(|p| is_finite(&p.0)).step_by(every) {
-                        let colour = scale.map_or(crate::colour::NOT_A_NUMBER, |s| s.colour(*v));
-                        dot(p, Paint::Fixed(colour));
+                        let colour = scale.map_or(NOT_A_NUMBER, |s| s.colour(*v));
+                        dot(p, Paint::Fixed(colour), (Paint::Muted, 0.6));
                     }
                 }
             }
@@ -210,10 +214,20 @@ impl Figure for Scatter {
 }
 
 impl Scatter {
+    /// The paint of the k-th marks. A field has the same colours in all surroundings, and so do the points
+    /// upon it.
+    fn paint(&self, k: usize) -> Paint {
+        if self.field.is_some() {
+            Paint::Fixed(Paint::Series(UPON_FIELD[k % UPON_FIELD.len()]).light())
+        } else {
+            Paint::Series(k)
+        }
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let classes = self.marks.iter().enumerate().filter_map(|(k, marks)| match marks {
             Marks::Class { name, .. } => {
-                Some(Entry { name: name.clone(), paint: Paint::Series(k), key: Key::Dot })
+                Some(Entry { name: name.clone(), paint: self.paint(k), key: Key::Dot })
             }
             Marks::Values(_) => None,
         });

@@ -18,6 +18,9 @@ pub struct Drawing {
     marks: Vec<Mark>,
 }
 
+/// The rim around text upon lines.
+const HALO: f64 = 3.5;
+
 /// A position.
 pub(crate) type Point = [f64; 2];
 
@@ -96,11 +99,13 @@ pub(crate) enum Anchor {
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) at: Point,
-    pub(crate) text: String,
+    pub(crate) line: String,
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) paint: Paint,
     pub(crate) bold: bool,
+    /// Has a rim of paper that keeps it legible upon lines.
+    pub(crate) halo: bool,
     /// Reads from the bottom to the top.
     pub(crate) upright: bool,
     /// The whole text, where this is a part.
@@ -108,14 +113,15 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(at: Point, text: impl Into<String>, size: f64) -> Self {
+    pub(crate) fn new(at: Point, line: impl Into<String>, size: f64) -> Self {
         Self {
             at,
-            text: text.into(),
+            line: line.into(),
             size,
             anchor: Anchor::Start,
             paint: Paint::Ink,
             bold: false,
+            halo: false,
             upright: false,
             hint: String::new(),
         }
@@ -133,6 +139,11 @@ impl Text {
 
     pub(crate) fn bold(mut self) -> Self {
         self.bold = true;
+        self
+    }
+
+    pub(crate) fn halo(mut self) -> Self {
+        self.halo = true;
         self
     }
 
@@ -173,7 +184,7 @@ impl Drawing {
     }
 
     pub(crate) fn text(&mut self, text: Text) {
-        if !text.text.is_empty() && finite(text.at) {
+        if !text.line.is_empty() && finite(text.at) {
             self.marks.push(Mark::Text(text));
         }
     }

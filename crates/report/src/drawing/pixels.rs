@@ -26,6 +26,13 @@ impl Pixels {
         Self { width: w, height: h, rgba: rgba.map(|(r, c)| at(r, c)).collect() }
     }
 
+    /// Gives every pixel another colour.
+    pub(crate) fn recolour(&mut self, to: impl Fn([u8; 3]) -> [u8; 3]) {
+        for [r, g, b, _] in &mut self.rgba {
+            [*r, *g, *b] = to([*r, *g, *b]);
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rgba.is_empty()
     }

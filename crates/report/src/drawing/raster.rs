@@ -6,7 +6,7 @@ use tiny_skia::{
 };
 use ttf_parser::OutlineBuilder;
 
-use super::{Anchor, Drawing, Mark, Point, Shape, Style, Text};
+use super::{Anchor, Drawing, HALO, Mark, Point, Shape, Style, Text};
 use crate::{
     Error,
     text::{self, FONT, glyph},
@@ -114,7 +114,7 @@ fn paint_shape(sheet: &mut Pixmap, view: Transform, shape: &Shape, style: &Style
 }
 
 fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
-    let width = text::width(&text.text, text.size);
+    let width = text::width(&text.line, text.size);
     let mut pen = match text.anchor {
         Anchor::Start => 0.0,
         Anchor::Middle => -width / 2.0,
@@ -122,7 +122,7 @@ fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
     };
     let unit = text.size / f64::from(FONT.units_per_em());
     let mut letters = Letters { path: PathBuilder::new(), pen: 0.0, unit: single(unit) };
-    for c in text.text.chars() {
+    for c in text.line.chars() {
         letters.pen = single(pen);
         FONT.outline_glyph(glyph(c), &mut letters);
         pen += text::advance(c) * text.size;
@@ -130,6 +130,12 @@ fn paint_text(sheet: &mut Pixmap, view: Transform, text: &Text) {
     let Some(path) = letters.path.finish() else { return };
     let place = view.pre_translate(single(text.at[0]), single(text.at[1]));
     let place = if text.upright { place.pre_rotate(-90.0) } else { place };
+    if text.halo {
+        let rim = brush(Paint::Paper, 1.0);
+        let line_join = LineJoin::Round;
+        let stroke = Stroke { width: single(HALO), line_join, ..Stroke::default() };
+        sheet.stroke_path(&path, &rim, &stroke, place, None);
+    }
     let brush = brush(text.paint, 1.0);
     sheet.fill_path(&path, &brush, FillRule::Winding, place, None);
     if text.bold {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-use super::{Anchor, Drawing, Mark, Pixels, Point, Shape, Style, Text};
+use super::{Anchor, Drawing, HALO, Mark, Pixels, Point, Shape, Style, Text};
 use crate::{text::escape, theme::Paint};
 
 const FONTS: &str =
@@ -95,7 +95,12 @@ fn put_style(out: &mut String, style: &Style) -> std::fmt::Result {
 fn put_text(out: &mut String, text: &Text) -> std::fmt::Result {
     let (x, y) = (Number(text.at[0]), Number(text.at[1]));
     write!(out, r#"<text x="{x}" y="{y}" font-size="{}""#, Number(text.size))?;
-    put_style(out, &Style::fill(text.paint))?;
+    if text.halo {
+        put_style(out, &Style::fill(text.paint).outlined(Paint::Paper, HALO))?;
+        out.write_str(r#" paint-order="stroke""#)?;
+    } else {
+        put_style(out, &Style::fill(text.paint))?;
+    }
     match text.anchor {
         Anchor::Start => {}
         Anchor::Middle => out.write_str(r#" text-anchor="middle""#)?,
@@ -111,7 +116,7 @@ fn put_text(out: &mut String, text: &Text) -> std::fmt::Result {
     if !text.hint.is_empty() {
         write!(out, "<title>{}</title>", escape(&text.hint))?;
     }
-    write!(out, "{}</text>", escape(&text.text))
+    write!(out, "{}</text>", escape(&text.line))
 }
 
 fn put_image(

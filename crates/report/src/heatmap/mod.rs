@@ -202,8 +202,8 @@ impl Axes {
     }
 
     fn room_left(&self) -> f64 {
-        let widest = |i: &usize| text::width(&i.to_string(), SMALL);
-        self.rows.iter().map(widest).fold(0.0, f64::max) + 8.0
+        let widths = self.rows.iter().map(|i| text::width(&i.to_string(), SMALL) + 8.0);
+        widths.fold(0.0, f64::max)
     }
 
     fn room_above(&self) -> f64 {

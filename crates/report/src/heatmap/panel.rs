@@ -109,7 +109,7 @@ impl Panel {
 
 /// How much an entry covers the picture below it.
 fn cover(scale: &Scale, value: f64) -> u8 {
-    if value.is_nan() { 150 } else { byte(0.9 * scale.salience(value).powf(0.7)) }
+    if value.is_nan() { 150 } else { byte(0.9 * scale.salience(value)) }
 }
 
 /// A matrix of at most the size that pictures have.

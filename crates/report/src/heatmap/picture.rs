@@ -20,7 +20,7 @@ pub struct Picture {
 
 impl Picture {
     /// From a matrix; `low` is black and `high` is white.
-    pub fn grey(values: ArrayView2<'_, f32>, low: f32, high: f32) -> Self {
+    pub fn grey(values: &ArrayView2<'_, f32>, low: f32, high: f32) -> Self {
         Self::from_fn(values.dim(), |r, c| {
             let v = values[[r, c]];
             [v, v, v].map(|v| level(v, low, high))
@@ -29,7 +29,7 @@ impl Picture {
 
     /// From a sample as models take it, channels × height × width with one channel or three; `low` is the
     /// darkest value and `high` the brightest.
-    pub fn from_sample(values: ArrayView3<'_, f32>, low: f32, high: f32) -> Result<Self, Error> {
+    pub fn from_sample(values: &ArrayView3<'_, f32>, low: f32, high: f32) -> Result<Self, Error> {
         let (channels, height, width) = values.dim();
         let last = match channels {
             1 => 0,
@@ -39,6 +39,16 @@ impl Picture {
         Ok(Self::from_fn((height, width), |r, c| {
             [0, 1.min(last), last].map(|channel| level(values[[channel, r, c]], low, high))
         }))
+    }
+
+    /// Without its colours, so that all colours belong to the map upon it.
+    #[must_use]
+    pub fn in_grey(mut self) -> Self {
+        self.pixels.recolour(|[r, g, b]| {
+            let bright = 0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b);
+            [byte(bright / 255.0); 3]
+        });
+        self
     }
 
     fn from_fn(size: (usize, usize), at: impl Fn(usize, usize) -> [Option<u8>; 3]) -> Self {

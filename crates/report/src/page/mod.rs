@@ -1,5 +1,6 @@
 //! Self-contained HTML pages: one file, no script, nothing loaded from elsewhere, light and dark.
 
+mod markup;
 mod section;
 mod style;
 mod table;
@@ -8,6 +9,7 @@ pub use section::Section;
 pub use table::Table;
 
 use crate::text::escape;
+use markup::{around, element};
 
 /// How serious a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,21 +95,21 @@ impl Page {
     pub fn to_html(&self) -> String {
         let title = escape(&self.title);
         let style = style::sheet();
-        let mut body = format!("<header>\n<h1>{title}</h1>\n");
+        let mut header = element("h1", &self.title);
         if !self.lead.is_empty() {
-            body += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead));
+            header += &around("p", "lead", &escape(&self.lead));
         }
-        body += "</header>\n<main>\n";
+        let mut main = String::new();
         if let Some((tone, headline, detail)) = &self.verdict {
-            body += &verdict(*tone, headline, detail);
+            main += &verdict(*tone, headline, detail);
         }
-        body += &self.contents();
+        main += &self.contents();
         for (i, section) in self.sections.iter().enumerate() {
-            body += &section.to_html(i + 1);
+            main += &section.to_html(i + 1);
         }
-        body += "</main>\n";
+        let mut body = around("header", "", &header) + &around("main", "", &main);
         if !self.footer.is_empty() {
-            body += &format!("<footer>{}</footer>\n", escape(&self.footer));
+            body += &element("footer", &self.footer);
         }
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -133,11 +135,13 @@ impl Page {
 
 fn verdict(tone: Tone, headline: &str, detail: &str) -> String {
     let (class, sign) = (tone.class(), tone.sign());
-    let detail =
-        if detail.is_empty() { String::new() } else { format!("<p>{}</p>", escape(detail)) };
+    let mut words = element("strong", headline);
+    if !detail.is_empty() {
+        words += &element("p", detail);
+    }
+    let words = around("div", "", &words);
     format!(
-        "<div class=\"verdict {class}\" role=\"status\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span>\
-         <div><strong>{}</strong>{detail}</div></div>\n",
-        escape(headline)
+        "<div class=\"verdict {class}\" role=\"status\">\
+         <span class=\"sign\" aria-hidden=\"true\">{sign}</span>{words}</div>\n"
     )
 }

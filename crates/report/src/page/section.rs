@@ -1,6 +1,9 @@
 //! What a page consists of.
 
-use super::Table;
+use super::{
+    Table,
+    markup::{around, element},
+};
 use crate::{drawing::Figure, text::escape};
 
 /// A heading and what stands below it, in the order of the calls.
@@ -19,25 +22,22 @@ impl Section {
     /// Sentences.
     #[must_use]
     pub fn paragraph(mut self, text: impl AsRef<str>) -> Self {
-        self.html += &format!("<p>{}</p>\n", escape(text.as_ref()));
+        self.html += &element("p", text.as_ref());
         self
     }
 
     /// Points of a list.
     #[must_use]
     pub fn list<S: AsRef<str>>(mut self, points: impl IntoIterator<Item = S>) -> Self {
-        self.html += "<ul>\n";
-        for point in points {
-            self.html += &format!("<li>{}</li>\n", escape(point.as_ref()));
-        }
-        self.html += "</ul>\n";
+        let points: String = points.into_iter().map(|p| element("li", p.as_ref())).collect();
+        self.html += &around("ul", "", &points);
         self
     }
 
     /// Commands, output, files: text whose spaces count.
     #[must_use]
     pub fn code(mut self, text: impl AsRef<str>) -> Self {
-        self.html += &format!("<pre><code>{}</code></pre>\n", escape(text.as_ref()));
+        self.html += &around("pre", "", element("code", text.as_ref()).trim_end());
         self
     }
 
@@ -51,18 +51,16 @@ impl Section {
     /// A figure with a line below it.
     #[must_use]
     pub fn figure(mut self, figure: &dyn Figure, caption: impl AsRef<str>) -> Self {
-        self.html += &element(figure, caption.as_ref());
+        self.html += &framed(figure, caption.as_ref());
         self
     }
 
     /// Figures beside each other, as far as the window is wide enough.
     #[must_use]
     pub fn figures(mut self, figures: &[(&dyn Figure, &str)]) -> Self {
-        self.html += "<div class=\"row\">\n";
-        for (figure, caption) in figures {
-            self.html += &element(*figure, caption);
-        }
-        self.html += "</div>\n";
+        let row: String =
+            figures.iter().map(|(figure, caption)| framed(*figure, caption)).collect();
+        self.html += &around("div", "row", &row);
         self
     }
 
@@ -76,11 +74,7 @@ impl Section {
     }
 }
 
-fn element(figure: &dyn Figure, caption: &str) -> String {
-    let caption = if caption.is_empty() {
-        String::new()
-    } else {
-        format!("<figcaption>{}</figcaption>", escape(caption))
-    };
-    format!("<figure><div class=\"scroll\">{}</div>{caption}</figure>\n", figure.to_svg())
+fn framed(figure: &dyn Figure, caption: &str) -> String {
+    let caption = if caption.is_empty() { String::new() } else { element("figcaption", caption) };
+    around("figure", "", &(around("div", "scroll", &figure.to_svg()) + &caption))
 }

@@ -1,23 +1,25 @@
 //! The style sheet: fixed rules, and the colours of figures from the theme.
 
-use std::fmt::Write;
-
 use crate::{colour::Colour, theme::Paint};
 
 const RULES: &str = include_str!("style.css");
 
 /// The whole sheet.
 pub(super) fn sheet() -> String {
-    let mut css = format!(":root {{\n{}}}\n", variables(Paint::light));
+    let (light, dark) = (variables(Paint::light), variables(Paint::dark));
+    let rules = Paint::themed().filter_map(Paint::class).map(|class| {
+        format!(
+            ".fill-{class} {{ fill: var(--{class}); }}\n\
+             .stroke-{class} {{ stroke: var(--{class}); }}\n"
+        )
+    });
+    let rules: String = rules.collect();
     // Paper is white, so the dark colours are for screens.
-    let dark = variables(Paint::dark);
-    css += &format!("@media screen and (prefers-color-scheme: dark) {{\n:root {{\n{dark}}}\n}}\n");
-    for class in Paint::themed().filter_map(Paint::class) {
-        // Writing to a string does not fail.
-        let _ = writeln!(css, ".fill-{class} {{ fill: var(--{class}); }}");
-        let _ = writeln!(css, ".stroke-{class} {{ stroke: var(--{class}); }}");
-    }
-    css + RULES
+    format!(
+        ":root {{\n{light}}}\n\
+         @media screen and (prefers-color-scheme: dark) {{\n:root {{\n{dark}}}\n}}\n\
+         {rules}{RULES}"
+    )
 }
 
 fn variables(colour: fn(Paint) -> Colour) -> String {

@@ -1,5 +1,6 @@
 //! Tables of text and numbers.
 
+use super::markup::{around, element};
 use crate::text::escape;
 
 /// Rows of cells below a head. Columns of numbers are aligned to the right.
@@ -38,29 +39,25 @@ impl Table {
 
     pub(super) fn to_html(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
-        let mut html = "<div class=\"scroll\"><table>\n".to_owned();
+        let mut html = String::new();
         if !self.caption.is_empty() {
-            html += &format!("<caption>{}</caption>\n", escape(&self.caption));
+            html += &element("caption", &self.caption);
         }
         if !self.head.is_empty() {
-            let head = self.cells("th", &self.head, columns);
-            html += &format!("<thead><tr>{head}</tr></thead>\n");
+            html += &around("thead", "", &self.line("th", &self.head, columns));
         }
-        html += "<tbody>\n";
-        for row in &self.rows {
-            html += &format!("<tr>{}</tr>\n", self.cells("td", row, columns));
-        }
-        html += "</tbody></table></div>\n";
-        html
+        let rows: String = self.rows.iter().map(|row| self.line("td", row, columns)).collect();
+        html += &around("tbody", "", &rows);
+        around("div", "scroll", &around("table", "", &html))
     }
 
-    /// The cells of a row, filled up with empty ones.
-    fn cells(&self, element: &str, cells: &[String], columns: usize) -> String {
+    /// A row, filled up with empty cells.
+    fn line(&self, tag: &str, cells: &[String], columns: usize) -> String {
         let cell = |c: usize| {
-            let class = if self.right.contains(&c) { " class=\"number\"" } else { "" };
+            let class = if self.right.contains(&c) { "number" } else { "" };
             let text = cells.get(c).map(|t| escape(t)).unwrap_or_default();
-            format!("<{element}{class}>{text}</{element}>")
+            around(tag, class, &text)
         };
-        (0..columns).map(cell).collect()
+        around("tr", "", &(0..columns).map(cell).collect::<String>())
     }
 }

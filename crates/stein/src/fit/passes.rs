@@ -240,10 +240,10 @@ impl Fit<'_> {
                     continue;
                 }
                 found.used += 1;
-                moments.push_rows(row.insert_axis(Axis(0)))?;
+                moments.push_rows(&row.insert_axis(Axis(0)))?;
                 single_moments.push(&[single[[i, 0]]])?;
                 if let (Some(moments), Some(map)) = (&mut map_moments, &map) {
-                    moments.push_rows(map.row(i).insert_axis(Axis(0)))?;
+                    moments.push_rows(&map.row(i).insert_axis(Axis(0)))?;
                 }
                 if let Some((l, d)) = &terms {
                     let size =

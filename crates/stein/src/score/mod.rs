@@ -1,7 +1,25 @@
 //! Score models s(y) ≈ ∇ log p(y).
 //!
 //! A *specification* is what the user writes, as `gmm:8` or `ddpm:FILE,t=50`. Fitted to data, it becomes a
-//! [`ScoreModel`]: something that adds s(y) to a graph.
+//! [`ScoreModel`]: something that adds s(y) to a graph. [`FAMILIES`] lists what there is.
+
+mod arguments;
+mod ddpm;
+mod families;
+mod gaussian;
+mod gmm;
+mod kde;
+mod linear;
+mod log_density;
+mod map;
+mod moments;
+mod network;
+mod random;
+mod rows;
+mod shrinkage;
+mod standard_normal;
+#[cfg(test)]
+mod testing;
 
 use std::fmt;
 
@@ -9,6 +27,9 @@ use taste_data::Samples;
 use taste_graph::{Build, Id};
 
 use crate::Error;
+
+pub use families::{FAMILIES, Family, parse};
+pub use map::{InputMap, Mapped, Through};
 
 /// A field s(y), ready to become part of a graph.
 pub trait ScoreModel: fmt::Debug + Send + Sync {

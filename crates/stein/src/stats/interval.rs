@@ -1,10 +1,21 @@
 //! Intervals for a difference of means: a batch against calibration data, both known from samples only.
 //!
-//! Residuals are skewed: the Laplacian of a probability has long tails to one side. For a small batch against a large
-//! reference Welch's interval then misses on one side several times as often as it says, and the studentised bootstrap
-//! less so: for log-normal values, 30 against 500, at a level of 95 %, measured misses are 9.7 % and 7.6 %. With sides
-//! of similar size skewness cancels and Welch's interval is the better one (4.5 % against 9.2 %), and a batch of a dozen
-//! does not show its own skewness. [`difference`], the default, chooses accordingly.
+//! [`difference`], the default, follows the sizes. Residuals are skewed: the Laplacian of a probability has a long tail
+//! to one side. Where the reference is much the larger side, nothing cancels the skewness of the batch, and Welch's
+//! interval misses far more often on one side than on the other. Misses measured at a level of 95 % (5,000
+//! trials a cell, 399 resamples):
+//!
+//! | batch, reference | log-normal: Welch, bootstrap | −χ²₁: Welch, bootstrap | Student, 3 degrees: Welch, bootstrap |
+//! |---|---|---|---|
+//! | 12, 120 | 11.7 %, 12.1 % | 10.8 %, 9.8 % | 4.5 %, 7.5 % |
+//! | 40, 400 | 8.6 %, 8.5 % | 8.3 %, 6.8 % | 4.6 %, 7.4 % |
+//! | 15, 300 | 13.0 %, 10.1 % | 11.4 %, 8.4 % | 4.6 %, 7.6 % |
+//! | 40, 1000 | 10.1 %, 7.5 % | 8.3 %, 6.1 % | 3.9 %, 7.0 % |
+//! | 80, 1600 | 8.0 %, 7.0 % | 6.5 %, 5.3 % | 4.9 %, 6.9 % |
+//!
+//! So the bootstrap is taken from a ratio of 20 on, where it gains for both skewed kinds. It is no cure: it still misses
+//! too often for them, and more often than Welch's interval for tails that are heavy on both sides. With sides of similar
+//! size Welch's interval is the better one for all.
 
 use rayon::prelude::*;
 
@@ -84,8 +95,8 @@ pub fn bootstrap(
     })
 }
 
-/// The interval that suits the sizes: [`bootstrap`] for a batch of at least 20 against a reference at least four times
-/// as large, else [`welch`].
+/// The interval that suits the sizes: [`bootstrap`] for a batch of at least 10 against a reference at least 20 times as
+/// large, else [`welch`].
 pub fn difference(
     batch: &[f64],
     reference: &[f64],
@@ -93,7 +104,7 @@ pub fn difference(
     resamples: usize,
     seed: u64,
 ) -> Result<Interval, Error> {
-    if batch.len() >= 20 && reference.len() / 4 >= batch.len() {
+    if batch.len() >= 10 && reference.len() / 20 >= batch.len() {
         bootstrap(batch, reference, level, resamples, seed)
     } else {
         let (own, other) = summaries(batch, reference)?;
@@ -243,18 +254,20 @@ mod tests {
         let student = misses((6, 40), |z| z, |b, r, _| welch_of(b, r));
         assert!(expected.contains(&student.0) && expected.contains(&student.1), "{student:?}");
         let chosen = |b: &[f64], r: &[f64], seed| difference(b, r, 0.95, 199, seed).expect("one");
-        let drawn = misses((40, 200), |z| z, chosen);
+        let drawn = misses((15, 300), |z| z, chosen);
         assert!(expected.contains(&drawn.0) && expected.contains(&drawn.1), "{drawn:?}");
     }
 
     #[test]
     fn the_bootstrap_is_closer_for_skewed_values() {
-        let student = misses((30, 300), libm::exp, |b, r, _| welch_of(b, r));
-        let drawn = misses((30, 300), libm::exp, |b, r, seed| {
-            bootstrap(b, r, 0.95, 199, seed).expect("an interval")
+        let skewed = |z: f64| -z * z;
+        let student = misses((40, 1000), skewed, |b, r, _| welch_of(b, r));
+        let drawn = misses((40, 1000), skewed, |b, r, seed| {
+            difference(b, r, 0.95, 199, seed).expect("an interval")
         });
-        assert!(student.1 > 70, "{student:?}");
-        assert!(drawn.1 + 15 < student.1 && drawn.0 + drawn.1 < 85, "{drawn:?} {student:?}");
+        assert!(student.0 > binomial::band(1000, 0.025, 1e-5).1, "{student:?}");
+        assert!(drawn.0 < student.0, "{drawn:?} {student:?}");
+        assert!(drawn.0 + drawn.1 < student.0 + student.1, "{drawn:?} {student:?}");
     }
 
     #[test]
@@ -263,7 +276,7 @@ mod tests {
         let batch: Vec<f64> = (0..LARGE).map(|_| random.normal()).collect();
         let reference: Vec<f64> = (0..4 * LARGE).map(|_| random.normal() - 1.0).collect();
         let (drawn, student) = (
-            difference(&batch, &reference, 0.95, 1999, 3).expect("an interval"),
+            bootstrap(&batch, &reference, 0.95, 1999, 3).expect("an interval"),
             welch_of(&batch, &reference),
         );
         let width = student.high - student.low;
@@ -276,12 +289,12 @@ mod tests {
     fn the_seed_decides_and_small_batches_are_left_to_student() {
         let mut random = Random::new(8);
         let mut draw = |n| (0..n).map(|_| random.normal()).collect::<Vec<f64>>();
-        let (batch, reference) = (draw(25), draw(100));
+        let (batch, reference) = (draw(25), draw(500));
         let with = |seed| difference(&batch, &reference, 0.9, 99, seed).expect("an interval");
         assert_eq!(with(1), with(1));
         assert!(with(1) != with(2));
-        let small = difference(&batch[..19], &reference, 0.95, 99, 0).expect("an interval");
-        assert_eq!(small, welch_of(&batch[..19], &reference));
+        let small = difference(&batch[..9], &reference, 0.95, 99, 0).expect("an interval");
+        assert_eq!(small, welch_of(&batch[..9], &reference));
     }
 
     #[test]

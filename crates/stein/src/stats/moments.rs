@@ -34,7 +34,7 @@ impl Summary {
     }
 }
 
-/// Count, mean and variance of every component of the rows seen so far (Chan, Golub and LeVeque 1983). A row with a
+/// Count, mean and variance of every component of the rows seen so far (the pairwise update of Chan and others, 1983). A row with a
 /// component that is not finite is counted apart and not added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
@@ -59,7 +59,10 @@ impl Moments {
     }
 
     /// Adds the rows of an array.
-    pub fn push_rows<T: Copy + Into<f64>>(&mut self, rows: ArrayView2<'_, T>) -> Result<(), Error> {
+    pub fn push_rows<T: Copy + Into<f64>>(
+        &mut self,
+        rows: &ArrayView2<'_, T>,
+    ) -> Result<(), Error> {
         self.same_width(rows.ncols())?;
         for row in rows.rows() {
             self.add(row.iter().map(|&v| v.into()));
@@ -157,11 +160,11 @@ mod tests {
     fn rows(count: usize, offset: f32) -> Array2<f32> {
         let mut random = Random::new(7);
         Array2::from_shape_fn((count, 3), |(_, j)| {
-            offset + (j + 1) as f32 * random.uniform() as f32
+            offset + (j + 1) as f32 * (random.below(1 << 20) as f32 / 1_048_576.0)
         })
     }
 
-    fn seen(rows: ArrayView2<'_, f32>) -> Moments {
+    fn seen(rows: &ArrayView2<'_, f32>) -> Moments {
         let mut moments = Moments::new(3);
         moments.push_rows(rows).expect("three components");
         moments
@@ -179,7 +182,7 @@ mod tests {
         // Around 2²⁰ single precision leaves 1/8 between neighbours, and squares have no digit of the spread left.
         for offset in [0.0, 1_048_576.0] {
             let rows = rows(1000, offset);
-            let moments = seen(rows.view());
+            let moments = seen(&rows.view());
             let errors = moments.standard_error().expect("rows");
             for (j, error) in errors.into_iter().enumerate() {
                 let column: Vec<f64> = rows.column(j).iter().map(|&v| f64::from(v)).collect();
@@ -198,13 +201,13 @@ mod tests {
         let mut rows = rows(500, 100.0);
         rows[[3, 0]] = f32::NAN;
         rows[[410, 2]] = f32::INFINITY;
-        let whole = seen(rows.view());
+        let whole = seen(&rows.view());
         assert_eq!((whole.count(), whole.not_finite()), (498, 2));
         let parts = [
-            seen(rows.slice(s![..1, ..])),
-            seen(rows.slice(s![1..20, ..])),
+            seen(&rows.slice(s![..1, ..])),
+            seen(&rows.slice(s![1..20, ..])),
             Moments::new(3),
-            seen(rows.slice(s![20.., ..])),
+            seen(&rows.slice(s![20.., ..])),
         ];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let mut merged = Moments::new(3);

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn quantiles_at_and_beyond_the_ends() {
-        assert_eq!([quantile(0.0), quantile(1.0)], [f64::NEG_INFINITY, f64::INFINITY]);
+        assert_eq!((quantile(0.0), quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(quantile(0.5).abs() < 1e-15);
         assert!([-0.1, 1.1, f64::NAN].into_iter().all(|p| quantile(p).is_nan()));
     }

@@ -85,7 +85,7 @@ mod tests {
         let mut pairs = 0.0;
         for o in &outside {
             for i in &inside {
-                pairs += if o > i { 1.0 } else { f64::from(o == i) / 2.0 };
+                pairs += if o > i { 1.0 } else { f64::from(o >= i) / 2.0 };
             }
         }
         let area = auroc(&inside, &outside).expect("samples");

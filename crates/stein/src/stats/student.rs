@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn extremes_are_finite_or_named() {
-        assert_eq!([upper(f64::INFINITY, 3.0), upper(0.0, 3.0)], [0.0, 0.5]);
-        assert_eq!(upper(1e200, 3.0), 0.0);
+        assert_eq!((upper(f64::INFINITY, 3.0), upper(0.0, 3.0)), (0.0, 0.5));
+        assert!(upper(1e200, 3.0) < 1e-300);
         assert!((upper(1.0, f64::INFINITY) - normal::upper(1.0)).abs() < 1e-16);
         assert!(upper(1.0, 0.0).is_nan() && quantile(0.9, -1.0).is_nan());
     }

@@ -46,7 +46,7 @@ pub(crate) fn network(widths: &[usize], activation: &str, seed: u64) -> Model {
         ElemType::F32,
         &dims(widths[widths.len() - 1]),
     ));
-    Model::from_onnx("network.onnx", taste_onnx::Model::new(builders::model(graph, 17)))
+    Model::from_onnx("network.onnx", taste_onnx::Model::new(builders::model(graph, 20)))
 }
 
 /// Standard normal samples, moved by `shift` in every entry.

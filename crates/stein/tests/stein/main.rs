@@ -2,4 +2,6 @@
 
 mod common;
 mod detector;
+mod score_check;
 mod shift;
+mod theory;

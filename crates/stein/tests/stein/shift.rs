@@ -58,7 +58,7 @@ fn a_shift_is_found_and_placed() {
     assert!(shift.p_value <= 0.001 + 1e-12, "{}", shift.p_value);
     assert_eq!(shift.entries.len(), 4);
     assert_eq!(shift.entries[0].index, 1);
-    assert!(shift.quantities[shift.largest].effect.abs() > 0.2);
+    assert!(shift.quantities[shift.clearest].effect.abs() > 0.2);
     let residual = &shift.quantities[0];
     let (low, high) = residual.interval.expect("an interval");
     assert!(low <= residual.difference && residual.difference <= high);

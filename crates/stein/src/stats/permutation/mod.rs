@@ -52,8 +52,8 @@ pub struct Component {
 /// Whether the rows of a batch have the means of the reference's rows. All entries must be finite. Where there are no
 /// more than `permutations` splits of the data, all are looked at.
 pub fn two_sample(
-    reference: ArrayView2<'_, f64>,
-    batch: ArrayView2<'_, f64>,
+    reference: &ArrayView2<'_, f64>,
+    batch: &ArrayView2<'_, f64>,
     permutations: usize,
     seed: u64,
 ) -> Result<Outcome, Error> {

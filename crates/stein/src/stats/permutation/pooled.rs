@@ -33,8 +33,8 @@ pub(super) struct Sums {
 
 impl Pooled {
     pub(super) fn new(
-        reference: ArrayView2<'_, f64>,
-        batch: ArrayView2<'_, f64>,
+        reference: &ArrayView2<'_, f64>,
+        batch: &ArrayView2<'_, f64>,
     ) -> Result<Self, Error> {
         check(reference, batch)?;
         let batch_first = batch.nrows() <= reference.nrows();
@@ -43,7 +43,7 @@ impl Pooled {
         let mut columns = Vec::with_capacity(small.ncols());
         let mut varying = vec![];
         for (small, large) in small.columns().into_iter().zip(large.columns()) {
-            let units = standardised(small, large);
+            let units = standardised(&small, &large);
             columns.push(units.is_some().then_some(varying.len()));
             varying.extend(units);
         }
@@ -122,7 +122,7 @@ impl Pooled {
     }
 }
 
-fn check(reference: ArrayView2<'_, f64>, batch: ArrayView2<'_, f64>) -> Result<(), Error> {
+fn check(reference: &ArrayView2<'_, f64>, batch: &ArrayView2<'_, f64>) -> Result<(), Error> {
     if reference.ncols() != batch.ncols() {
         return Err(request(format!(
             "the reference has {} components, but the batch {}",
@@ -148,14 +148,13 @@ fn check(reference: ArrayView2<'_, f64>, batch: ArrayView2<'_, f64>) -> Result<(
 }
 
 /// One component of all rows with mean 0 and variance 1; none if it is constant.
-fn standardised(small: ArrayView1<'_, f64>, large: ArrayView1<'_, f64>) -> Option<Array1<f64>> {
-    let largest = small.iter().chain(large).fold(0.0, |most: f64, v| most.max(v.abs()));
+fn standardised(small: &ArrayView1<'_, f64>, large: &ArrayView1<'_, f64>) -> Option<Array1<f64>> {
+    let largest = small.iter().chain(large.iter()).fold(0.0, |most: f64, v| most.max(v.abs()));
     // A power of two changes no digit and keeps squares from overflowing.
     let exponent = -libm::ilogb(largest.max(f64::MIN_POSITIVE));
     let mut values: Array1<f64> =
-        small.iter().chain(large).map(|&v| libm::scalbn(v, exponent)).collect();
-    let first = values[0];
-    if values.iter().all(|&v| v == first) {
+        small.iter().chain(large.iter()).map(|&v| libm::scalbn(v, exponent)).collect();
+    if values.iter().all(|v| Some(v) == values.first()) {
         return None;
     }
     values -= values.mean()?;

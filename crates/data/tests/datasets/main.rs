@@ -1,0 +1,10 @@
+//! Data sets as users have them, written by the tests themselves.
+
+mod arrays;
+mod files;
+mod hostile;
+mod images;
+mod prepare;
+mod properties;
+mod tables;
+mod writing;

@@ -1,0 +1,222 @@
+//! CSV and Parquet.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    types::{Float32Type, UInt8Type},
+};
+use ndarray::{ArrayD, IxDyn, array};
+use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
+use taste_data::{Dataset, Options, Samples};
+
+use crate::files::{Folder, all, gzip, read, refused, shaped};
+
+fn labelled(label: &str) -> Options {
+    Options { label: Some(label.to_owned()), ..Options::default() }
+}
+
+fn names(list: &[&str]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn tables_have_headers_or_not() {
+    let folder = Folder::new();
+    let expected = array![[1.0f32, -2.5], [3.0, 4e3]].into_dyn();
+    for (name, text) in [
+        ("a.csv", "x,y\n1,-2.5\n3,4e3\n"),
+        ("b.csv", "1,-2.5\r\n3,4e3"),
+        ("c.tsv", "x\ty\n1\t-2.5\n3\t4e3\n"),
+        ("d.csv", "\u{feff}x;y\n1;-2.5\n3;4e3\n"),
+        ("e.csv", "\"x, mm\", y\n1 , -2.5\n\n\"3\",4e3\n"),
+        ("f.csv", ",0,1\n0,1,-2.5\n1,3,4e3\n"),
+        ("g.csv", "0,1\n1,-2.5\n3,4e3\n"),
+        ("h.data", "1,-2.5\n3,4e3\n"),
+    ] {
+        let found = read(&folder.put(name, text), &Options::default()).unwrap();
+        assert_eq!(found.values, expected, "{name}");
+        let packed = folder.put(&format!("{name}.gz"), gzip(text.as_bytes()));
+        assert_eq!(read(&packed, &Options::default()).unwrap().values, expected, "{name}.gz");
+    }
+    let set = Dataset::open(&folder.path("e.csv"), &Options::default()).unwrap();
+    assert_eq!(set.columns().unwrap(), ["x, mm", "y"]);
+    assert_eq!(set.count(), None);
+    let set = Dataset::open(&folder.path("b.csv"), &Options::default()).unwrap();
+    assert_eq!(set.columns().unwrap(), ["1", "2"]);
+}
+
+#[test]
+fn missing_numbers_are_nan_and_infinite_ones_stay() {
+    let folder = Folder::new();
+    let path = folder.put("a.csv", "a,b,c,d,e,f\n,NA,nan,inf,-inf,true\n");
+    let found = read(&path, &Options::default()).unwrap().values;
+    let found: Vec<f32> = found.iter().copied().collect();
+    assert!(found[..3].iter().all(|v| v.is_nan()));
+    assert_eq!(found[3..], [f32::INFINITY, f32::NEG_INFINITY, 1.0]);
+}
+
+#[test]
+fn columns_are_chosen_by_name() {
+    let folder = Folder::new();
+    let path = folder.put("a.csv", "id,a,b,class\nr1,1,2,0\nr2,3,4,1.0\n");
+    let some = Options { exclude: names(&["id"]), ..labelled("class") };
+    let found = read(&path, &some).unwrap();
+    assert_eq!(found.values, array![[1f32, 2.0], [3.0, 4.0]].into_dyn());
+    assert_eq!(found.labels, Some(vec![0, 1]));
+    let chosen = Options { columns: names(&["b", "a"]), ..Options::default() };
+    let found = read(&path, &chosen).unwrap();
+    assert_eq!((found.values, found.labels), (array![[2f32, 1.0], [4.0, 3.0]].into_dyn(), None));
+    let missing = refused(&path, &Options { columns: names(&["c"]), ..Options::default() });
+    assert!(missing.contains("no column \"c\"; there are id, a, b, class"), "{missing}");
+    assert!(refused(&path, &labelled("klass")).contains("no column \"klass\""));
+    let text = refused(&path, &labelled("class"));
+    assert!(text.contains("line 2: column \"id\": \"r1\" is not a number; --skip-bad"), "{text}");
+    let label = refused(&path, &Options { columns: names(&["a"]), ..labelled("id") });
+    assert!(label.contains("\"r1\" is not a whole number"), "{label}");
+    let mismatch = refused(&path, &Options { columns: names(&["a", "b"]), ..shaped(&[3]) });
+    assert!(
+        mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"),
+        "{mismatch}"
+    );
+}
+
+#[test]
+fn data_to_score_may_lack_what_was_left_out() {
+    let folder = Folder::new();
+    let path = folder.put("a.csv", "a,b\n1,2\n");
+    let options =
+        Options { exclude: names(&["id"]), label: Some("class".to_owned()), ..shaped(&[2]) };
+    let found = read(&path, &options).unwrap();
+    assert_eq!((found.values, found.labels), (array![[1f32, 2.0]].into_dyn(), None));
+}
+
+#[test]
+fn bad_lines_stop_everything_or_are_left_out_by_number() {
+    let folder = Folder::new();
+    let path = folder.put("a.csv", b"a,b\n1,2\n3\n4,5\n6,caf\xe9\n7,8\n1,2,3\n9,10\n11,12\n");
+    let sentence = refused(&path, &Options::default());
+    assert_eq!(sentence, ": line 3: 1 cells where there are 2 columns; --skip-bad leaves such out");
+    let options = Options { skip_bad: true, ..Options::default() };
+    let set = Dataset::open(&path, &options).unwrap();
+    for _ in 0..2 {
+        let found = all(&set).unwrap().values;
+        assert_eq!(
+            found.iter().copied().collect::<Vec<_>>(),
+            [1., 2., 4., 5., 7., 8., 9., 10., 11., 12.]
+        );
+        let skipped = set.skipped();
+        let places: Vec<&str> =
+            skipped.iter().map(|(p, _)| p.rsplit(' ').next().unwrap()).collect();
+        assert_eq!(places, ["3", "5", "7"]);
+        assert!(skipped[1].1.contains("\"caf\u{fffd}\" is not a number"), "{skipped:?}");
+    }
+}
+
+#[test]
+fn a_large_table_is_read_as_it_is_needed() {
+    let folder = Folder::new();
+    let path = folder.path("large.csv");
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    for row in 0..300_000 {
+        writeln!(file, "{row},0.5,2").unwrap();
+    }
+    writeln!(file, "the end,0,0").unwrap();
+    drop(file);
+    // The bad last line is met only by those who get there.
+    let set = Dataset::open(&path, &Options::default()).unwrap();
+    let mut chunks = set.chunks(1000).unwrap();
+    assert_eq!(chunks.next().unwrap().unwrap().values[[999, 0]], 999.0);
+    assert_eq!(set.count(), None);
+    assert_eq!(chunks.filter(Result::is_err).count(), 1);
+    let skipping = Options { skip_bad: true, ..Options::default() };
+    let set = Dataset::open(&path, &skipping).unwrap();
+    let sum: usize = set.chunks(4096).unwrap().map(|c| c.unwrap().len()).sum();
+    assert_eq!((sum, set.count(), set.skipped().len()), (300_000, Some(300_000), 1));
+}
+
+/// Writes columns, `rows` to a group.
+fn parquet(path: &Path, columns: Vec<(&str, ArrayRef)>, rows: usize) -> PathBuf {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows)).build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    path.to_owned()
+}
+
+#[test]
+fn parquet_columns_are_chosen_and_converted() {
+    let folder = Folder::new();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("name", Arc::new(StringArray::from(vec!["a", "b", "c", "d"]))),
+        ("x", Arc::new(Float32Array::from(vec![Some(0.5), None, Some(f32::INFINITY), Some(2.0)]))),
+        ("on", Arc::new(BooleanArray::from(vec![true, false, true, false]))),
+        ("y", Arc::new(Int64Array::from(vec![5, 6, 7, 8]))),
+        ("__index_level_0__", Arc::new(Int64Array::from(vec![0, 1, 2, 3]))),
+    ];
+    let path = parquet(&folder.path("t.parquet"), columns, 3);
+    let text = refused(&path, &Options::default());
+    assert!(text.contains("column \"name\" holds Utf8, not numbers; --exclude"), "{text}");
+    let options = Options { exclude: names(&["name"]), ..labelled("y") };
+    let set = Dataset::open(&path, &options).unwrap();
+    assert_eq!((set.count(), set.columns().unwrap()), (Some(4), &names(&["x", "on"])[..]));
+    let found = all(&set).unwrap();
+    assert_eq!(found.labels, Some(vec![5, 6, 7, 8]));
+    assert!(found.values[[1, 0]].is_nan());
+    assert_eq!((found.values[[2, 0]], found.values[[2, 1]]), (f32::INFINITY, 1.0));
+    let reversed = Options { columns: names(&["y", "x"]), ..Options::default() };
+    let found = read(&path, &reversed).unwrap().values;
+    assert_eq!((found[[0, 0]], found[[0, 1]]), (5.0, 0.5));
+    let label = refused(&path, &Options { columns: names(&["on"]), ..labelled("x") });
+    assert!(label.contains("the label of row 0 is 0.5"), "{label}");
+}
+
+#[test]
+fn lists_of_numbers_are_flattened() {
+    let folder = Folder::new();
+    let list = ListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+        None,
+        Some(vec![Some(1.0), None, Some(3.0)]),
+        Some(vec![Some(4.0), Some(5.0), Some(6.0)]),
+    ]);
+    let more = Float32Array::from(vec![7.0, 8.0, 9.0]);
+    let columns: Vec<(&str, ArrayRef)> = vec![("v", Arc::new(list)), ("w", Arc::new(more))];
+    let path = parquet(&folder.path("l.parquet"), columns, 2);
+    let set = Dataset::open(&path, &Options::default()).unwrap();
+    assert_eq!(set.columns().unwrap(), ["v[0]", "v[1]", "v[2]", "w"]);
+    let found = all(&set).unwrap().values;
+    assert!(found[[0, 0]].is_nan() && found[[1, 1]].is_nan());
+    assert_eq!((found[[0, 3]], found[[1, 2]], found[[2, 0]]), (7.0, 3.0, 4.0));
+    let ragged = ListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+        Some(vec![Some(1.0)]),
+        Some(vec![Some(1.0), Some(2.0)]),
+    ]);
+    let path = parquet(&folder.path("r.parquet"), vec![("v", Arc::new(ragged))], 9);
+    let sentence = refused(&path, &Options::default());
+    assert!(sentence.contains("a list of 2 entries in row 1 and one of 1 before"), "{sentence}");
+    let picture = ListArray::from_iter_primitive::<UInt8Type, _, _>(vec![Some(vec![Some(51); 4])]);
+    let path = parquet(&folder.path("p.parquet"), vec![("image", Arc::new(picture))], 9);
+    let found = read(&path, &shaped(&[1, 2, 2])).unwrap().values;
+    assert_eq!(found, ArrayD::from_elem(IxDyn(&[1, 1, 2, 2]), 0.2));
+}
+
+#[test]
+fn parts_of_a_table_in_a_folder_are_one_set() {
+    let folder = Folder::new();
+    for (name, value) in [("part-1", 2), ("part-0", 1)] {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![value]));
+        parquet(&folder.path(&format!("{name}.parquet")), vec![("x", column)], 9);
+    }
+    folder.put("_SUCCESS", "");
+    let found = read(folder.root(), &Options::default()).unwrap().values;
+    assert_eq!(found, array![[1f32], [2.0]].into_dyn());
+}

@@ -1,0 +1,232 @@
+//! One Gaussian: s(y) = −Σ⁻¹(y − μ).
+
+use ndarray::{Array1, Array2};
+use serde_json::{Value, json};
+use taste_data::Samples;
+use taste_graph::{Build, Id};
+use taste_ops::functions;
+
+use super::{
+    ScoreModel, Specification,
+    arguments::Arguments,
+    linear,
+    moments::{Moments, Scatter},
+    rows,
+    shrinkage::shrink,
+};
+use crate::{Error, error::request};
+
+/// Samples of more entries have no full covariance.
+const MOST_ENTRIES: usize = 4096;
+/// Fewer samples are refused.
+const LEAST_SAMPLES: usize = 10;
+
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Diagonal,
+    Full { shrinkage: Option<f64> },
+}
+
+pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
+    let diagonal = arguments.flag("diagonal");
+    let shrinkage =
+        arguments.number("shrinkage", "a number from 0 to 1", |v| (0.0..=1.0).contains(v))?;
+    arguments.finish()?;
+    Ok(Box::new(match (diagonal, shrinkage) {
+        (true, Some(_)) => {
+            return Err(request(
+                "shrinkage pulls correlations towards zero, so it goes with a full covariance alone: leave out \
+                 \"diagonal\" or \"shrinkage\"",
+            ));
+        }
+        (true, None) => Asked::Diagonal,
+        (false, shrinkage) => Asked::Full { shrinkage },
+    }))
+}
+
+impl Specification for Asked {
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn fit(&self, samples: &dyn Samples, _seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
+        Ok(Box::new(Gaussian::fit(*self, samples)?))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Precision {
+    Diagonal(Array1<f64>),
+    Full(Array2<f64>),
+}
+
+#[derive(Clone, Debug)]
+struct Gaussian {
+    mean: Array1<f64>,
+    precision: Precision,
+    report: Value,
+}
+
+impl Gaussian {
+    fn fit(asked: Asked, samples: &dyn Samples) -> Result<Self, Error> {
+        let dimension: usize = samples.sample_shape().iter().product();
+        let full = matches!(asked, Asked::Full { .. });
+        if full && dimension > MOST_ENTRIES {
+            return Err(request(format!(
+                "{}: a full covariance of {dimension} entries is too large (at most {MOST_ENTRIES}): use \
+                 gaussian:diagonal",
+                samples.name()
+            )));
+        }
+        let moments = Moments::of(samples, full, LEAST_SAMPLES)?;
+        let spread = moments.spread(samples)?;
+        let mut report = moments.describe(&spread, samples.columns());
+        report["family"] = json!("gaussian");
+        let precision = if let (Asked::Full { shrinkage }, Scatter::Full(scatter)) =
+            (asked, &moments.scatter)
+        {
+            let covariance = scatter / moments.count as f64;
+            let (shrunk, intensity) = shrink(&covariance, &spread, moments.count, shrinkage);
+            report["covariance"] = json!("full");
+            report["shrinkage"] = json!(intensity);
+            report["shrinkage_by"] =
+                json!(if shrinkage.is_some() { "given" } else { "OAS, correlations" });
+            Precision::Full(invert(&shrunk, moments.count, samples)?)
+        } else {
+            report["covariance"] = json!("diagonal");
+            Precision::Diagonal(spread.variances.mapv(f64::recip))
+        };
+        Ok(Self { mean: moments.mean, precision, report })
+    }
+}
+
+/// The inverse, if it is one that single precision can work with.
+fn invert(
+    covariance: &Array2<f64>,
+    count: usize,
+    samples: &dyn Samples,
+) -> Result<Array2<f64>, Error> {
+    let least = |a: &Array2<f64>| {
+        // 1/(Σᵢᵢ·(Σ⁻¹)ᵢᵢ) is the share of entry i that the others do not determine.
+        a.diag().iter().zip(covariance.diag()).all(|(p, c)| p * c < 1e10)
+    };
+    linear::inverse(covariance).filter(least).ok_or_else(|| {
+        request(format!(
+            "{}: the covariance of {count} samples of {} entries can't be inverted: use a shrinkage above 0, or \
+             leave it to the program",
+            samples.name(),
+            covariance.nrows()
+        ))
+    })
+}
+
+impl ScoreModel for Gaussian {
+    fn describe(&self) -> Value {
+        self.report.clone()
+    }
+
+    fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
+        let dimension = self.mean.len();
+        let flat = rows::flat(b, y, dimension)?;
+        let mean = rows::parameter(b, &[1, dimension], self.mean.to_vec())?;
+        let below = b.sub(mean, flat)?;
+        let score = match &self.precision {
+            Precision::Diagonal(precisions) => {
+                let precisions = rows::parameter(b, &[1, dimension], precisions.to_vec())?;
+                b.mul(below, precisions)?
+            }
+            Precision::Full(precision) => {
+                let entries = precision.iter().copied().collect();
+                let precision = rows::parameter(b, &[dimension, dimension], entries)?;
+                functions::matmul(b, below, precision)?
+            }
+        };
+        rows::like(b, score, y)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{ArrayD, Axis, arr1, arr2};
+    use taste_data::InMemory;
+
+    use super::*;
+    use crate::score::{parse, testing};
+
+    /// x = m + A·z with z standard normal.
+    fn correlated(rows: usize, seed: u64) -> (ArrayD<f32>, Array1<f64>, Array2<f64>) {
+        let a = arr2(&[[2.0, 0.0, 0.0], [0.5, 0.3, 0.0], [-1.0, 0.1, 0.7]]);
+        let mean = arr1(&[10.0, -1.0, 0.5]);
+        let data = testing::affine(&testing::normal_samples(rows, 3, seed), &a, &mean);
+        (data, mean, a.dot(&a.t()))
+    }
+
+    #[test]
+    fn the_score_of_a_gaussian_is_recovered() {
+        let (data, mean, covariance) = correlated(40_000, 5);
+        let samples = InMemory::new("data", data);
+        let model = parse("gaussian").expect("read").fit(&samples, 0).expect("fitted");
+        let points = correlated(50, 6).0;
+        let got = testing::scores(&*model, &points);
+        let precision = linear::inverse(&covariance).expect("definite");
+        for (x, s) in points.axis_iter(Axis(0)).zip(got.axis_iter(Axis(0))) {
+            let off: Array1<f64> = x.iter().zip(&mean).map(|(x, m)| m - f64::from(*x)).collect();
+            let exact = precision.dot(&off);
+            // The precision has relative errors of about √(2/n); the mean is off by √(Σ/n).
+            for (i, (s, e)) in s.iter().zip(&exact).enumerate() {
+                let terms = &precision.row(i) * &off;
+                let size = terms.mapv(f64::abs).sum() + precision[[i, i]].sqrt() * 2.0;
+                assert!((s - e).abs() < 5.0 * size * (2.0f64 / 40_000.0).sqrt(), "{s} for {e}");
+            }
+        }
+        let report = model.describe();
+        assert_eq!(report["samples"], 40_000);
+        assert!(report["shrinkage"].as_f64().is_some_and(|s| s > 0.0 && s < 1e-3), "{report}");
+    }
+
+    #[test]
+    fn engines_agree_and_images_keep_their_shape() {
+        let data = correlated(300, 2).0.into_shape_with_order(vec![300, 3, 1, 1]).expect("images");
+        let samples = InMemory::new("data", data.clone());
+        for text in ["gaussian", "gaussian:diagonal", "gaussian:shrinkage=0.2", "standard-normal"] {
+            let model = parse(text).expect("read").fit(&samples, 0).expect("fitted");
+            testing::engines_agree(&*model, &data);
+        }
+    }
+
+    #[test]
+    fn entries_that_do_not_vary_are_named_and_do_no_harm() {
+        let mut data = correlated(100, 1).0;
+        data.index_axis_mut(Axis(1), 1).fill(7.0);
+        data[[4, 0]] = f32::NAN;
+        let samples = InMemory::new("data", data.clone());
+        for text in ["gaussian", "gaussian:diagonal"] {
+            let model = parse(text).expect("read").fit(&samples, 0).expect("fitted");
+            let report = model.describe();
+            assert_eq!(report["skipped"], 1, "{report}");
+            assert_eq!(report["constant_entries"]["first"][0], 1, "{report}");
+            let scores = testing::scores(&*model, &testing::normal_samples(5, 3, 2));
+            assert!(scores.iter().all(|s| s.is_finite()));
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_fitted_is_said_in_a_sentence() {
+        let says = |text: &str, data: ArrayD<f32>, part: &str| {
+            let samples = InMemory::new("d.npy", data);
+            let fitted = parse(text).expect("read").fit(&samples, 0);
+            let message = fitted.map(|_| ()).expect_err("refused").to_string();
+            assert!(message.contains(part) && message.contains("d.npy"), "{message}");
+        };
+        says("gaussian", ArrayD::zeros(vec![20, 3]), "all samples are equal");
+        says("gaussian", testing::normal_samples(9, 3, 0), "at least 10 samples");
+        says("gaussian", ArrayD::zeros(vec![20, 5000]), "use gaussian:diagonal");
+        says("gaussian:shrinkage=0", testing::normal_samples(12, 30, 0), "can't be inverted");
+        says("gaussian", ArrayD::zeros(vec![20, 0]), "no entries");
+        let samples = InMemory::new("d.npy", testing::normal_samples(30, 3, 0));
+        let model = parse("gaussian").expect("read").fit(&samples, 0).expect("fitted");
+        let message = testing::try_scores(&*model, &testing::normal_samples(2, 4, 0));
+        let message = message.expect_err("4 for 3").to_string();
+        assert!(message.contains("fitted to samples of 3 entries"), "{message}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Matrices: products and factorisations.
+
+use faer::{
+    Accum, Mat, MatRef, Side,
+    linalg::{
+        matmul::triangular::{self, BlockStructure},
+        triangular_solve::solve_lower_triangular_in_place,
+    },
+};
+use ndarray::{Array1, Array2, ArrayView2};
+
+fn view<'a>(a: &'a ArrayView2<'_, f64>) -> Option<MatRef<'a, f64>> {
+    Some(MatRef::from_row_major_slice(a.as_slice()?, a.nrows(), a.ncols()))
+}
+
+/// Runs `f` on a matrix in row-major order, which is copied if it is in another.
+fn with_view<T>(a: &Array2<f64>, f: impl FnOnce(MatRef<'_, f64>) -> T) -> T {
+    let standard = a.as_standard_layout();
+    let standard = standard.view();
+    f(view(&standard).expect("standard layout"))
+}
+
+fn to_array(a: MatRef<'_, f64>) -> Array2<f64> {
+    Array2::from_shape_fn((a.nrows(), a.ncols()), |(i, j)| a[(i, j)])
+}
+
+/// xᵀx.
+pub(super) fn gram(x: &Array2<f64>) -> Array2<f64> {
+    with_view(x, |x| {
+        let mut product = Mat::<f64>::zeros(x.ncols(), x.ncols());
+        triangular::matmul(
+            &mut product,
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            x.transpose(),
+            BlockStructure::Rectangular,
+            x,
+            BlockStructure::Rectangular,
+            1.0,
+            faer::get_global_parallelism(),
+        );
+        Array2::from_shape_fn((x.ncols(), x.ncols()), |(i, j)| product[(i.max(j), i.min(j))])
+    })
+}
+
+/// x·yᵀ.
+pub(super) fn inner_products(x: &Array2<f64>, y: &Array2<f64>) -> Array2<f64> {
+    with_view(x, |x| with_view(y, |y| to_array((x * y.transpose()).as_ref())))
+}
+
+/// A symmetric positive definite matrix as L·Lᵀ.
+#[derive(Clone, Debug)]
+pub(super) struct Cholesky {
+    lower: Mat<f64>,
+}
+
+impl Cholesky {
+    /// Nothing if the matrix is not positive definite.
+    pub(super) fn new(a: &Array2<f64>) -> Option<Self> {
+        let factor = with_view(a, |a| a.llt(Side::Lower).ok())?;
+        Some(Self { lower: factor.L().to_owned() })
+    }
+
+    pub(super) fn log_determinant(&self) -> f64 {
+        (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
+    }
+
+    /// ‖L⁻¹x‖² for every row x.
+    pub(super) fn lengths(&self, rows: &Array2<f64>) -> Array1<f64> {
+        let mut solved = with_view(rows, |rows| rows.transpose().to_owned());
+        let parallel = faer::get_global_parallelism();
+        solve_lower_triangular_in_place(self.lower.as_ref(), solved.as_mut(), parallel);
+        (0..solved.ncols()).map(|j| solved.col(j).iter().map(|v| v * v).sum::<f64>()).collect()
+    }
+
+    /// Rows r with Σ r·rᵀ equal to the matrix.
+    pub(super) fn root_rows(&self) -> Array2<f64> {
+        to_array(self.lower.transpose())
+    }
+}
+
+/// A⁻¹, if A is positive definite.
+pub(super) fn inverse(a: &Array2<f64>) -> Option<Array2<f64>> {
+    use faer::linalg::solvers::DenseSolveCore;
+    let factor = with_view(a, |a| a.llt(Side::Lower).ok())?;
+    Some(to_array(factor.inverse().as_ref()))
+}
+
+/// The symmetric matrix whose square is A⁻¹, if A is positive definite.
+pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
+    let eigen = with_view(a, |a| a.self_adjoint_eigen(Side::Lower).ok())?;
+    let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    if !values.iter().all(|v| *v > 0.0) {
+        return None;
+    }
+    let vectors = eigen.U();
+    let scaled = Mat::from_fn(vectors.nrows(), vectors.ncols(), |i, j| {
+        vectors[(i, j)] / values[j].sqrt().sqrt()
+    });
+    Some(to_array((&scaled * scaled.transpose()).as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::random::Random;
+
+    fn near(a: &Array2<f64>, b: &Array2<f64>) {
+        let worst = (a - b).iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        assert!(worst < 1e-10, "differ by {worst}");
+    }
+
+    #[test]
+    fn factorisations_agree_with_products() {
+        let mut random = Random::new(1);
+        let x = Array2::from_shape_simple_fn((40, 7), || random.normal());
+        let a = gram(&x);
+        near(&a, &x.t().dot(&x));
+        let (inverse, root) = (inverse(&a).expect("definite"), inverse_root(&a).expect("definite"));
+        near(&a.dot(&inverse), &Array2::eye(7));
+        near(&root.dot(&root), &inverse);
+        let factor = Cholesky::new(&a).expect("definite");
+        let rows = factor.root_rows();
+        near(&rows.t().dot(&rows), &a);
+        let lengths = factor.lengths(&x);
+        let direct = x.dot(&inverse).dot(&x.t()).diag().to_owned();
+        assert!((&lengths - &direct).iter().all(|d| d.abs() < 1e-10));
+        // The determinant of a⁻¹ by its own factor.
+        let other = Cholesky::new(&inverse).expect("definite").log_determinant();
+        assert!((factor.log_determinant() + other).abs() < 1e-10);
+        near(&inner_products(&x, &x), &x.dot(&x.t()));
+    }
+
+    #[test]
+    fn what_is_not_definite_has_no_inverse() {
+        let singular = ndarray::arr2(&[[1.0, 1.0], [1.0, 1.0]]);
+        let negative = ndarray::arr2(&[[1.0, 0.0], [0.0, -1.0]]);
+        assert!(Cholesky::new(&negative).is_none() && inverse(&negative).is_none());
+        assert!(inverse_root(&negative).is_none());
+        assert!(
+            inverse(&singular).is_none() || inverse(&singular).is_some_and(|a| a[[0, 0]] > 1e12)
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! Score models that live in other coordinates than the classifier.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+use taste_data::Samples;
+use taste_graph::{Build, Dim, Id, Tensor};
+
+use super::{ScoreModel, Specification};
+use crate::{Error, error::request};
+
+/// y = a⊙u + b, with one number for all entries, one for every channel, or one for every entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputMap {
+    scale: Vec<f64>,
+    shift: Vec<f64>,
+}
+
+impl InputMap {
+    /// From a and b by channel (the first axis of a sample), by entry, or one number each.
+    pub fn new(scale: Vec<f64>, shift: Vec<f64>) -> Result<Self, Error> {
+        if scale.is_empty() || shift.is_empty() {
+            return Err(request("an input map needs at least one scale and one shift"));
+        }
+        if let Some(bad) = scale.iter().find(|a| !a.is_normal()) {
+            return Err(request(format!(
+                "an input map's scale wants numbers other than 0, got {bad}"
+            )));
+        }
+        if let Some(bad) = shift.iter().find(|b| !b.is_finite()) {
+            return Err(request(format!("an input map's shift wants finite numbers, got {bad}")));
+        }
+        Ok(Self { scale, shift })
+    }
+
+    /// From a and b by channel.
+    pub fn per_channel(scale: &[f64], shift: &[f64]) -> Result<Self, Error> {
+        Self::new(scale.to_vec(), shift.to_vec())
+    }
+
+    /// For a classifier whose input is (x − mean)/std by channel, with x in 0..1, and a score model that takes x
+    /// stretched to another range: −1..1 for most diffusion models.
+    pub fn from_normalisation(mean: &[f64], std: &[f64], to: Range<f64>) -> Result<Self, Error> {
+        let width = to.end - to.start;
+        let scale = std.iter().map(|s| width * s).collect();
+        let shift = mean.iter().map(|m| to.start + width * m).collect();
+        Self::new(scale, shift)
+    }
+
+    /// The numbers as a constant that broadcasts over samples like `u`.
+    fn constant(b: &mut Build<'_>, u: Id, numbers: &[f64]) -> Result<Id, Error> {
+        let sample: Vec<usize> = b.fact(u).shape.iter().skip(1).map(|d| d.at(0)).collect();
+        let entries: usize = sample.iter().product();
+        let mut shape = vec![1; sample.len() + 1];
+        match numbers.len() {
+            1 => {}
+            n if n == sample.first().copied().unwrap_or(1) => shape[1] = n,
+            n if n == entries => shape[1..].copy_from_slice(&sample),
+            n => {
+                return Err(request(format!(
+                    "an input map of {n} numbers does not fit samples {}: it wants 1, one for each of the {} \
+                     channels, or one for each of the {entries} entries",
+                    b.fact(u),
+                    sample.first().copied().unwrap_or(1)
+                )));
+            }
+        }
+        Ok(b.graph_mut().stored(Tensor::floats(&shape, numbers.to_vec())?))
+    }
+}
+
+/// A score model of y as one of u: `s_u`(u) = a ⊙ `s_y`(a⊙u + b).
+#[derive(Debug)]
+pub struct Mapped {
+    /// From u to y.
+    pub map: InputMap,
+    /// The score model of y.
+    pub inner: Box<dyn ScoreModel>,
+}
+
+impl ScoreModel for Mapped {
+    fn describe(&self) -> Value {
+        let mut report = self.inner.describe();
+        report["input_map"] = json!({ "scale": self.map.scale, "shift": self.map.shift });
+        report
+    }
+
+    fn build(&self, b: &mut Build<'_>, u: Id) -> Result<Id, Error> {
+        if b.fact(u).shape.iter().skip(1).any(|d: &Dim| d.depends_on_batch()) {
+            return Err(request(format!("samples of an open size: {}", b.fact(u))));
+        }
+        let scale = InputMap::constant(b, u, &self.map.scale)?;
+        let shift = InputMap::constant(b, u, &self.map.shift)?;
+        let scaled = b.mul(u, scale)?;
+        let y = b.add(scaled, shift)?;
+        let score = self.inner.build(b, y)?;
+        Ok(b.mul(score, scale)?)
+    }
+}
+
+/// A specification whose model sees y = a⊙u + b. For models that are not fitted here.
+#[derive(Debug)]
+pub struct Through {
+    /// From u to y.
+    pub map: InputMap,
+    /// The model of y.
+    pub inner: Box<dyn Specification>,
+}
+
+impl Specification for Through {
+    fn learns(&self) -> bool {
+        self.inner.learns()
+    }
+
+    fn fit(&self, samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
+        if self.learns() {
+            return Err(request(
+                "a score model that is fitted here learns in the coordinates of the model's input: it needs no map",
+            ));
+        }
+        let inner = self.inner.fit(samples, seed)?;
+        Ok(Box::new(Mapped { map: self.map.clone(), inner }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taste_data::InMemory;
+
+    use super::*;
+    use crate::score::{parse, testing};
+
+    #[test]
+    fn the_chain_rule_holds_for_numbers_by_channel_by_entry_and_alone() {
+        let images = testing::normal_samples(5, 12, 3);
+        let images = images.into_shape_with_order(vec![5, 3, 2, 2]).expect("5 × 3 × 2 × 2");
+        let samples = InMemory::new("data", images.clone());
+        let by_entry: Vec<f64> = (1..=12).map(|i| 0.1 * f64::from(i)).collect();
+        for (scale, shift) in [
+            (vec![2.0], vec![-1.0]),
+            (vec![0.5, -0.2, 1.5], vec![0.1, 0.2, 0.3]),
+            (by_entry.clone(), vec![0.0]),
+            (vec![3.0], by_entry),
+        ] {
+            let inner = parse("standard-normal").expect("read").fit(&samples, 0).expect("fitted");
+            let map = InputMap::new(scale.clone(), shift.clone()).expect("a map");
+            let mapped = Mapped { map, inner };
+            let scores = testing::scores(&mapped, &images);
+            for ((i, u), s) in images.iter().enumerate().zip(&scores) {
+                let pick = |numbers: &[f64]| match numbers.len() {
+                    1 => numbers[0],
+                    3 => numbers[i % 12 / 4],
+                    _ => numbers[i % 12],
+                };
+                let (a, b) = (pick(&scale), pick(&shift));
+                // log p(a·u + b) has the derivative −a(a·u + b).
+                assert!((s + a * (a * f64::from(*u) + b)).abs() < 1e-12);
+            }
+            testing::engines_agree(&mapped, &images);
+            assert_eq!(mapped.describe()["input_map"]["scale"], json!(scale));
+        }
+    }
+
+    #[test]
+    fn a_normalisation_leads_to_the_range_of_the_score_model() {
+        let map =
+            InputMap::from_normalisation(&[0.5, 0.4], &[0.25, 0.2], -1.0..1.0).expect("a map");
+        let want = InputMap::per_channel(&[0.5, 0.4], &[0.0, -0.2]).expect("a map");
+        for (a, b) in map.scale.iter().chain(&map.shift).zip(want.scale.iter().chain(&want.shift)) {
+            assert!((a - b).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused_in_a_sentence() {
+        assert!(InputMap::new(vec![], vec![0.0]).is_err());
+        assert!(InputMap::new(vec![0.0], vec![0.0]).is_err());
+        assert!(InputMap::new(vec![1.0], vec![f64::NAN]).is_err());
+        let samples = InMemory::new("data", testing::normal_samples(5, 4, 3));
+        let inner = parse("standard-normal").expect("read").fit(&samples, 0).expect("fitted");
+        let map = InputMap::per_channel(&[1.0, 2.0, 3.0], &[0.0]).expect("a map");
+        let message = testing::try_scores(&Mapped { map, inner }, samples.values());
+        let message = message.expect_err("3 for 4").to_string();
+        assert!(message.contains("3 numbers does not fit"), "{message}");
+    }
+}

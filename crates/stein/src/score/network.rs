@@ -1,0 +1,110 @@
+//! A network that computes s(y).
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use taste_data::Samples;
+use taste_engine::{Graft, Model};
+use taste_graph::{Build, Id};
+
+use super::{ScoreModel, Specification, arguments::Arguments};
+use crate::{Error, error::request};
+
+#[derive(Debug)]
+struct Asked {
+    file: String,
+}
+
+pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
+    let file = arguments.file(&[])?;
+    arguments.finish()?;
+    Ok(Box::new(Asked { file }))
+}
+
+impl Specification for Asked {
+    fn learns(&self) -> bool {
+        false
+    }
+
+    fn fit(&self, _samples: &dyn Samples, _seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
+        Ok(Box::new(Network { model: Model::open(Path::new(&self.file))? }))
+    }
+}
+
+#[derive(Debug)]
+struct Network {
+    model: Model,
+}
+
+impl ScoreModel for Network {
+    fn describe(&self) -> Value {
+        json!({ "family": "onnx", "file": self.model.name() })
+    }
+
+    fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
+        field(b, y, &self.model, &Graft::default())
+    }
+}
+
+/// A model's output at y, in the shape of y; the model may give rows N × D.
+pub(super) fn field(b: &mut Build<'_>, y: Id, model: &Model, options: &Graft) -> Result<Id, Error> {
+    let output = model.graft(b, y, options)?;
+    let (want, got) = (b.fact(y).clone(), b.fact(output).clone());
+    if want.at(1).len() != got.at(1).len() {
+        return Err(request(format!(
+            "{}: the output is {got}, and a field over the samples has as many entries as those: {want}",
+            model.name()
+        )));
+    }
+    Ok(b.reshape(output, &want.shape)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::ArrayD;
+    use taste_data::InMemory;
+    use taste_onnx::builders;
+
+    use crate::score::{
+        parse,
+        testing::{self, file, node},
+    };
+
+    #[test]
+    fn a_network_is_the_score_whether_it_keeps_the_shape_or_gives_rows() {
+        let samples = InMemory::new("data", ArrayD::zeros(vec![1, 2, 3]));
+        let points = testing::normal_samples(4, 6, 1);
+        let points = points.into_shape_with_order(vec![4, 2, 3]).expect("4 × 2 × 3");
+        let same = file(&[-1, 2, 3], None, vec![node("Neg", &["x"], "y")], vec![]);
+        let nodes = vec![node("Neg", &["x"], "h"), node("Flatten", &["h"], "y")];
+        let flat = file(&[-1, 2, 3], None, nodes, vec![]);
+        let rows = file(&[-1, 6], None, vec![node("Neg", &["x"], "y")], vec![]);
+        for network in [same, flat, rows] {
+            let text = format!("onnx:{}", network.path().display());
+            let model = parse(&text).expect("read").fit(&samples, 0).expect("opened");
+            let scores = testing::scores(&*model, &points);
+            assert_eq!(scores, points.mapv(|v| -f64::from(v)));
+            testing::engines_agree(&*model, &points);
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_is_one_sentence() {
+        let samples = InMemory::new("data", ArrayD::zeros(vec![1, 3]));
+        let missing = parse("onnx:nowhere.onnx").expect("read").fit(&samples, 0);
+        let message = missing.map(|_| ()).expect_err("no file").to_string();
+        assert!(message.contains("nowhere.onnx"), "{message}");
+        let weights = builders::tensor_f32("w", &[3, 2], &[0.5; 6]);
+        let narrow = file(&[-1, 3], None, vec![node("MatMul", &["x", "w"], "y")], vec![weights]);
+        let text = format!("onnx:{}", narrow.path().display());
+        let model = parse(&text).expect("read").fit(&samples, 0).expect("opened");
+        let refused = |columns| {
+            let points = testing::normal_samples(4, columns, 1);
+            testing::try_scores(&*model, &points).expect_err("refused").to_string()
+        };
+        let message = refused(3);
+        assert!(message.contains("output is float[N×2]") && message.contains("N×3"), "{message}");
+        let message = refused(4);
+        assert!(message.contains("wants samples of shape [3], got [4]"), "{message}");
+    }
+}

@@ -1,0 +1,28 @@
+//! Score models held against data.
+
+use taste_engine::Backend;
+use taste_stein::{ScoreCheck, check_score};
+
+use crate::common::{Scaled, normal};
+
+fn check(factor: f64, shift: f64) -> ScoreCheck {
+    check_score(&Scaled(factor), &normal(3000, 5, shift, 4), &Backend::Rten, 1, 0).expect("a check")
+}
+
+#[test]
+fn the_right_score_passes() {
+    let found = check(1.0, 0.0);
+    assert!(found.is_good, "{found:?}");
+    assert!((found.scale - 1.0).abs() < 4.0 * found.scale_error);
+    assert!(found.mean.typical < 2.0 && found.waves.typical < 2.0);
+}
+
+#[test]
+fn a_wrong_size_sign_or_place_is_named() {
+    let half = check(0.5, 0.0);
+    assert!(!half.is_good && half.verdict.contains("0.5"), "{}", half.verdict);
+    let turned = check(-1.0, 0.0);
+    assert!(!turned.is_good && turned.verdict.contains("-1.0"), "{}", turned.verdict);
+    let moved = check(1.0, 1.0);
+    assert!(!moved.is_good && moved.verdict.contains("mean of entry"), "{}", moved.verdict);
+}
