@@ -10,7 +10,7 @@ use taste_data::Samples;
 use taste_engine::Backend;
 
 use crate::{
-    Augment, Decay, Error, Network, Parameters, Point, Progress, Trained,
+    Augment, Decay, Error, Network, Parameters, Progress, Trained,
     adam::{Update, norm},
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
