@@ -95,7 +95,12 @@ impl Session for OrtSession {
                     Tensor::from_array((shape, data)).map_err(failed)?.into_dyn()
                 }
                 _ => {
-                    let data: Vec<f32> = value.to_f32().into_iter().collect();
+                    // Copying an array is many times faster than going through it element by element.
+                    let array = value.to_f32();
+                    let data = match array.as_slice() {
+                        Some(flat) => flat.to_vec(),
+                        None => array.iter().copied().collect(),
+                    };
                     Tensor::from_array((shape, data)).map_err(failed)?.into_dyn()
                 }
             };
