@@ -217,7 +217,8 @@ fn bad_data_are_refused_in_words() {
     fails(&points.clone().with_labels(vec![0, 1, -1, 0, 1, 0, 1, 0, 1]), "label -1");
     fails(&points.clone().with_labels(vec![1; 9]), "every sample has the label 1");
     let small = Training::classifier(&network).memory(16);
-    let error = small.run(&points).expect_err("too large").to_string();
+    let labelled = points.clone().with_labels(vec![0, 1, 0, 1, 0, 1, 0, 1, 0]);
+    let error = small.run(&labelled).expect_err("too large").to_string();
     assert!(error.contains("memory"), "{error}");
     let huge = InMemory::new("huge", (normal(64, 2, 8) * 1e30).mapv(|v| v as f32).into_dyn());
     let error = Training::score(&Network::new(&[2]).dense(2), 0.1).run(&huge).expect_err("huge");
