@@ -1,11 +1,15 @@
-//! Under q ∝ p·exp(εh), the functional starts out as ε·Cov_p(Lf, h), and the variance of the residual as
-//! Var_p(Lf) + ε·Cov_p((Lf)², h).
+//! Under q ∝ p·exp(εh), the functional starts out as ε times the covariance of Lf and h under p, and the variance of
+//! the residual grows by ε times that of (Lf)² and h (section 4.2).
 
 use ndarray::ArrayD;
 use taste_engine::{Model, Target};
 use taste_stein::Operator;
 
-use super::{density::Mixture, estimate::Estimate, models::residuals};
+use super::{
+    density::{Mixture, double_rows, single},
+    estimate::Estimate,
+    models::residuals,
+};
 use crate::common::network;
 
 const ROWS: usize = 40_000;
@@ -48,7 +52,7 @@ fn at(model: &Model, potential: &Potential, eps: f64, samples: &ArrayD<f32>) -> 
     for mut row in moved.outer_iter_mut() {
         let mut x: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
         (potential.tilted)(eps, &mut x);
-        row.iter_mut().zip(x).for_each(|(v, x)| *v = x as f32);
+        row.iter_mut().zip(x).for_each(|(v, x)| *v = single(x));
     }
     let p = Mixture::unit(&[0.0; 3]);
     let target = Some(Target::Logit(Some(1)));
@@ -69,7 +73,7 @@ fn covariance(residuals: &[f64], samples: &ArrayD<f32>, potential: &Potential) -
     let mean = residuals.iter().sum::<f64>() / residuals.len() as f64;
     let products: Vec<f64> = residuals
         .iter()
-        .zip(super::density::double_rows(samples))
+        .zip(double_rows(samples))
         .map(|(r, x)| (r - mean) * ((potential.h)(&x) - potential.mean))
         .collect();
     Estimate::of(&products)
