@@ -167,7 +167,8 @@ mod tests {
     fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
         let samples = InMemory::new("data", plane(300, 1));
         for bandwidth in [None, Some(0.15)] {
-            let kde = Kde::fit(Asked { bandwidth, noise: Noise::none() }, &samples, 0).expect("fitted");
+            let kde =
+                Kde::fit(Asked { bandwidth, noise: Noise::none() }, &samples, 0).expect("fitted");
             testing::is_gradient(&kde, |y| kde.log_density(y), &rows::matrix(&plane(20, 2), 2));
             testing::engines_agree(&kde, &plane(50, 3));
             let far = ArrayD::from_elem(vec![1, 2], 1e4f32);
