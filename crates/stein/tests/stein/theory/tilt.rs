@@ -1,5 +1,6 @@
 //! Under q ∝ p·exp(εh), the functional starts out as ε times the covariance of Lf and h under p, and the variance of
-//! the residual grows by ε times that of (Lf)² and h (section 4.2).
+//! the residual grows by ε times that of (Lf)² and h (section 4.2). The first covariance is also the mean of −∇f·∇h, which
+//! it would not be for any other function than Lf.
 
 use ndarray::ArrayD;
 use taste_engine::{Model, Target};
@@ -8,17 +9,19 @@ use taste_stein::Operator;
 use super::{
     density::{Mixture, double_rows, single},
     estimate::Estimate,
-    models::residuals,
+    models::{dot, first, residuals},
 };
 use crate::common::network;
 
 const ROWS: usize = 40_000;
 const STEP: f64 = 0.05;
+const TARGET: Target = Target::Logit(Some(1));
 
 /// A potential h under which tilts of a standard normal are normal again.
 struct Potential {
     name: &'static str,
     h: fn(&[f64]) -> f64,
+    slope: fn(&[f64]) -> [f64; 3],
     mean: f64,
     /// A sample of the tilt from one of p.
     tilted: fn(f64, &mut [f64]),
@@ -28,6 +31,7 @@ const POTENTIALS: [Potential; 2] = [
     Potential {
         name: "a·x",
         h: |x| 0.8 * x[0] - 0.6 * x[1] + 0.5 * x[2],
+        slope: |_| [0.8, -0.6, 0.5],
         mean: 0.0,
         tilted: |eps, x| {
             x[0] += 0.8 * eps;
@@ -38,6 +42,7 @@ const POTENTIALS: [Potential; 2] = [
     Potential {
         name: "−(x₀² + x₁²)/2",
         h: |x| -0.5 * (x[0] * x[0] + x[1] * x[1]),
+        slope: |x| [-x[0], -x[1], 0.0],
         mean: -1.0,
         tilted: |eps, x| {
             x[0] /= (1.0 + eps).sqrt();
@@ -55,8 +60,7 @@ fn at(model: &Model, potential: &Potential, eps: f64, samples: &ArrayD<f32>) -> 
         row.iter_mut().zip(x).for_each(|(v, x)| *v = single(x));
     }
     let p = Mixture::unit(&[0.0; 3]);
-    let target = Some(Target::Logit(Some(1)));
-    let found = residuals(model, &p, &Operator::Langevin, target, false, &moved);
+    let found = residuals(model, &p, &Operator::Langevin, Some(TARGET), false, &moved);
     found.components.column(0).iter().map(|&v| f64::from(v)).collect()
 }
 
@@ -89,6 +93,13 @@ fn the_functional_starts_with_the_covariance_of_residual_and_potential() {
         let covariance = covariance(&at(&model, potential, 0.0, &other), &other, potential);
         covariance.assert_stands_out(potential.name);
         slope.assert_is(covariance, potential.name);
+        let third = p.rows(ROWS, 76);
+        let products: Vec<f64> = first(&model, TARGET, &third)
+            .iter()
+            .zip(double_rows(&third))
+            .map(|(at, x)| -dot(&at.gradient, &(potential.slope)(&x)))
+            .collect();
+        slope.assert_is(Estimate::of(&products), &format!("{}, by gradients", potential.name));
     }
 }
 
