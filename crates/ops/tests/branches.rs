@@ -43,7 +43,7 @@ fn read(conditions: [&str; 2]) -> Result<Imported, ImportError> {
     let x = builders::value_info("x", ElemType::F32, &[DimSpec::Symbol("N".into())]);
     let flag = builders::value_info("flag", ElemType::Bool, &[DimSpec::Fixed(1)]);
     let mut as_bool = builders::node("Cast", &["beyond"], &["not four"], "not four");
-    as_bool.attribute = vec![builders::attr_int("to", ElemType::Bool as i64)];
+    as_bool.attribute = vec![builders::attr_int("to", 9)];
     let graph = GraphProto {
         name: "choices".to_owned(),
         node: vec![
