@@ -80,7 +80,7 @@ pub(super) fn open_files(
     let channels = wanted.flatten().unwrap_or(if grey { 1 } else { 3 });
     let sample = vec![channels, height, width];
     elements(&sample).map_err(|e| Error::at(&first, e))?;
-    let facts = Facts { sample, bytes: true, layout: Layout::Nchw, columns: None };
+    let facts = Facts { sample, bytes: true, layout: Layout::Nchw, columns: None, taken: None };
     Ok(Box::new(Images {
         root: root.to_owned(),
         files,

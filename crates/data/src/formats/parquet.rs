@@ -86,7 +86,8 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
     let rows = metadata.metadata().file_metadata().num_rows();
     let count = usize::try_from(rows).ok().filter(|&n| n > 0);
     let count = count.ok_or_else(|| origin.error("it holds no rows"))?;
-    let facts = Facts { sample: Vec::new(), bytes, layout: Layout::Auto, columns: None };
+    let taken = Some(selection.taken.iter().map(|&c| names[c].clone()).collect());
+    let facts = Facts { sample: Vec::new(), bytes, layout: Layout::Auto, columns: None, taken };
     let mut table = Table { origin, metadata, names, selection, widths: Vec::new(), count, facts };
     table.widths = table.find_widths()?;
     let width: usize = table.widths.iter().sum();

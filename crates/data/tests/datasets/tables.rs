@@ -220,3 +220,30 @@ fn parts_of_a_table_in_a_folder_are_one_set() {
     let found = read(folder.root(), &Options::default()).unwrap().values;
     assert_eq!(found, array![[1f32], [2.0]].into_dyn());
 }
+
+#[test]
+fn other_tables_are_read_by_the_names_of_the_first() {
+    let folder = Folder::new();
+    let options = Options { exclude: names(&["id"]), ..labelled("class") };
+    let first = folder.put("first.csv", "id,a,class,b\n7,1,0,2\n");
+    let pinned = Dataset::open(&first, &options).unwrap().pinned(&options);
+    assert_eq!(pinned.columns, ["a", "b"]);
+    let expected = array![[1.0f32, 2.0]].into_dyn();
+    for (name, text) in [
+        ("first.csv", "id,a,class,b\n7,1,0,2\n"),
+        ("turned.csv", "b,a\n2,1\n"),
+        ("more.csv", "b,c,a,class\n2,x,1,setosa\n"),
+    ] {
+        assert_eq!(read(&folder.put(name, text), &pinned).unwrap().values, expected, "{name}");
+    }
+    let missing = refused(&folder.put("missing.csv", "a,c\n1,2\n"), &pinned);
+    assert!(missing.contains("no column \"b\"; there are a, c"), "{missing}");
+    let bare = refused(&folder.put("bare.csv", "1,2\n"), &pinned);
+    assert!(bare.contains("no column \"a\"") && bare.contains("no names"), "{bare}");
+    // Without names, or with one name for several columns, places are all there is.
+    for text in ["1,2\n", "a,a\n1,2\n"] {
+        let plain = Options::default();
+        let set = Dataset::open(&folder.put("plain.csv", text), &plain).unwrap();
+        assert_eq!(set.pinned(&plain), plain);
+    }
+}
