@@ -104,7 +104,8 @@ impl Dataset {
     #[must_use]
     pub fn pinned(&self, options: &Options) -> Options {
         let taken = self.parts.first().and_then(|part| part.source.facts().taken.clone());
-        let distinct = |names: &Vec<String>| names.iter().collect::<HashSet<_>>().len() == names.len();
+        let distinct =
+            |names: &Vec<String>| names.iter().collect::<HashSet<_>>().len() == names.len();
         match taken.filter(distinct) {
             Some(columns) => {
                 Options { columns, label: None, exclude: Vec::new(), ..options.clone() }

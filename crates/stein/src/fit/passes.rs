@@ -9,8 +9,8 @@ use super::{Division, Fit, Plan, Stage};
 use crate::{
     Aggregate, Error, Tail,
     decision::{Baseline, Learnt},
-    over_channels,
     error::request,
+    over_channels,
     profile::Rule,
     residual::{Residual, Subject},
     stats::{
