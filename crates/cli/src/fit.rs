@@ -31,7 +31,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let options = train.pinned(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
-    let score = specification(args, &options)?;
+    let score = specification(&args.score, args.score_input.as_deref(), &options)?;
     let bar = Mutex::new(None::<(Stage, Progress)>);
     let progress = |stage: Stage, done: usize, total: usize| {
         let Ok(mut bar) = bar.lock() else { return };
@@ -111,10 +111,14 @@ fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
 }
 
 /// The score model, with the map from the model's input to its own.
-fn specification(args: &FitArgs, options: &Options) -> Result<Box<dyn Specification>> {
-    let spec = score::parse(&args.score)?;
-    let is_diffusion = args.score.starts_with("ddpm:");
-    let map = match args.score_input.as_deref() {
+pub(crate) fn specification(
+    text: &str,
+    score_input: Option<&str>,
+    options: &Options,
+) -> Result<Box<dyn Specification>> {
+    let spec = score::parse(text)?;
+    let is_diffusion = text.starts_with("ddpm:");
+    let map = match score_input {
         Some("none") => None,
         Some(text) => Some(linear(text)?),
         None if is_diffusion && !options.raw => {
@@ -149,7 +153,8 @@ fn linear(text: &str) -> Result<InputMap> {
     }
 }
 
-fn render(manifest: &Manifest) -> String {
+/// What a detector is, and how it fares.
+pub(crate) fn render(manifest: &Manifest) -> String {
     let mut facts = Table::default();
     let model = &manifest.model;
     facts.row([
@@ -205,7 +210,7 @@ fn render(manifest: &Manifest) -> String {
 }
 
 /// What a score model says of itself, on a line.
-fn described(score: &serde_json::Value) -> String {
+pub(crate) fn described(score: &serde_json::Value) -> String {
     let Some(entries) = score.as_object() else { return score.to_string() };
     let family = entries.get("family").and_then(|f| f.as_str()).unwrap_or("?");
     let plain = |v: &serde_json::Value| match v {

@@ -122,6 +122,11 @@ impl Detector {
         Ok(())
     }
 
+    /// Whether a model says that it is a detector.
+    pub fn is_one(model: &taste_onnx::Model) -> bool {
+        model.proto.metadata_props.iter().any(|e| e.key == FORMAT_KEY)
+    }
+
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = taste_onnx::Model::open(path).map_err(taste_engine::Error::from)?;
