@@ -45,7 +45,10 @@ struct Value {
 pub struct Graph {
     nodes: Vec<Node>,
     values: Vec<Value>,
-    consed: HashMap<(String, Vec<Id>), usize>,
+    /// The results of every operator on these arguments.
+    consed: HashMap<(String, Vec<Id>), Vec<Id>>,
+    /// Constants by a hash of their elements.
+    constants: HashMap<u64, Vec<Id>>,
     /// Values that are known at every batch size, as they are at [`ALL_WORLDS`].
     known: HashMap<Id, [Tensor; 5]>,
     label: Option<Arc<str>>,
@@ -152,19 +155,16 @@ impl Graph {
 
     /// A value that never changes.
     pub fn constant(&mut self, tensor: Tensor) -> Id {
+        let hash = tensor.hash();
+        let same = |id: &&Id| self.as_constant(**id).is_some_and(|t| t.is_identical(&tensor));
+        if let Some(&id) = self.constants.get(&hash).and_then(|ids| ids.iter().find(same)) {
+            return id;
+        }
         let (Concrete { dtype, shape }, len) = (tensor.concrete(), tensor.len());
         let fact = Fact { dtype, shape: shape.into_iter().map(Dim::from).collect() };
-        let op: Arc<dyn Op> = Arc::new(Constant(tensor));
-        let key = (format!("{op:?}"), Vec::new());
-        let small = len <= 64;
-        if small && let Some(&node) = self.consed.get(&key) {
-            return self.nodes[node].outs[0];
-        }
         self.made = self.made.saturating_add(len);
-        let id = self.append(op, &[], vec![fact])[0];
-        if small {
-            self.consed.insert(key, self.nodes.len() - 1);
-        }
+        let id = self.append(Arc::new(Constant(tensor)), &[], vec![fact])[0];
+        self.constants.entry(hash).or_default().push(id);
         id
     }
 
@@ -204,13 +204,14 @@ impl Graph {
             return Ok(vec![same]);
         }
         let key = (format!("{op:?}"), args.to_vec());
-        if let Some(&node) = self.consed.get(&key) {
-            return Ok(self.nodes[node].outs.clone());
+        if let Some(outs) = self.consed.get(&key) {
+            return Ok(outs.clone());
         }
         self.check_made()?;
         let args_facts: Vec<Fact> = args.iter().map(|&a| self.fact(a).clone()).collect();
         let facts = infer(&*op, &args_facts)?;
         if let Some(folded) = self.fold(&op, args, &facts) {
+            self.consed.insert(key, folded.clone());
             return Ok(folded);
         }
         let known = self.evaluate_worlds(&op, args);
@@ -221,7 +222,7 @@ impl Graph {
             return Ok(tensors.into_iter().map(|t| self.constant(t)).collect());
         }
         let outs = self.append(op, args, facts);
-        self.consed.insert(key, self.nodes.len() - 1);
+        self.consed.insert(key, outs.clone());
         if let Some(worlds) = known {
             let mut worlds = worlds.map(Vec::into_iter);
             for &id in &outs {
