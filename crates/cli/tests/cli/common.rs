@@ -85,7 +85,8 @@ impl Place {
     /// A run whose standard output must be JSON.
     pub(crate) fn json(&self, arguments: &str) -> serde_json::Value {
         let run = self.ok(arguments);
-        serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("taste {arguments}: {e}\n{}", run.out))
+        serde_json::from_str(&run.out)
+            .unwrap_or_else(|e| panic!("taste {arguments}: {e}\n{}", run.out))
     }
 
     pub(crate) fn text(&self, name: &str, text: &str) {

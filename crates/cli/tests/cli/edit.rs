@@ -34,7 +34,10 @@ fn the_threshold_follows_alpha_without_a_fit() {
 fn the_threshold_can_be_set() {
     let place = fitted();
     let edited = place.json("edit detector.onnx --set-threshold -1 --json");
-    assert_eq!((&edited["alpha"], &edited["threshold"]), (&serde_json::Value::Null, &(-1.0).into()));
+    assert_eq!(
+        (&edited["alpha"], &edited["threshold"]),
+        (&serde_json::Value::Null, &(-1.0).into())
+    );
     let run = place.ok("score detector.onnx new.npy");
     assert!(run.out.lines().skip(1).all(|l| l.ends_with("true")), "{}", run.out);
     assert!(run.err.starts_with("70 samples: 70 flagged (100.0 %), score above -1"), "{}", run.err);

@@ -68,7 +68,10 @@ fn samples_can_be_named() {
     assert_eq!(found, [2, 9]);
     let names = ["maps.npy", "overview.png", "sample-000002.png", "sample-000009.png"];
     assert_eq!(files(&place, "out"), names);
-    place.fails("explain detector.onnx new.npy -o other --samples 70", "--samples 70: new.npy has 70");
+    place.fails(
+        "explain detector.onnx new.npy -o other --samples 70",
+        "--samples 70: new.npy has 70",
+    );
     place.fails("explain detector.onnx new.npy -o other --samples x", "--samples");
     place.fails("explain detector.onnx new.npy -o other --most 0", "--most");
 }

@@ -162,9 +162,13 @@ fn the_report_and_the_manifest_say_what_was_done() {
         assert!(run.out.contains(words), "{words}\n{}", run.out);
     }
     assert_eq!(run.err.trim_end(), "wrote detector.onnx");
-    let manifest = place.json(&format!("{FIT} --score gaussian --json --alpha 0.1 --tail two-sided"));
+    let manifest =
+        place.json(&format!("{FIT} --score gaussian --json --alpha 0.1 --tail two-sided"));
     assert_eq!(manifest["seed"], 5);
-    assert_eq!((&manifest["decision"]["alpha"], &manifest["tail"]), (&0.1.into(), &"two-sided".into()));
+    assert_eq!(
+        (&manifest["decision"]["alpha"], &manifest["tail"]),
+        (&0.1.into(), &"two-sided".into())
+    );
     let data = &manifest["data"];
     let parts = ["fitted", "adjusted", "calibrated"].map(|key| data[key].as_u64().unwrap());
     assert_eq!(parts.iter().sum::<u64>(), 500);
@@ -188,8 +192,7 @@ fn a_fit_repeats_itself_to_the_byte_and_follows_its_seed() {
 fn calibration_data_can_be_given() {
     let place = ready(&CLASSIFIER);
     place.write("held.npy", &samples(200, 0.0, 9).into_dyn());
-    let manifest =
-        place.json(&format!("{FIT} --score gaussian --calibration held.npy --json -q"));
+    let manifest = place.json(&format!("{FIT} --score gaussian --calibration held.npy --json -q"));
     let data = &manifest["data"];
     assert_eq!((&data["fitted"], &data["calibration"]), (&500.into(), &"held.npy".into()));
     assert!(!manifest["health"].to_string().contains("held out from the training data"));
@@ -215,10 +218,8 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
         rows[[i, i % 4]] = if i % 100 == 0 { f32::NAN } else { f32::INFINITY };
     }
     rows.slice_mut(s![.., 2]).fill(7.0);
-    let text: String = rows
-        .axis_iter(Axis(0))
-        .map(|r| format!("{},{},{},{}\n", r[0], r[1], r[2], r[3]))
-        .collect();
+    let text: String =
+        rows.axis_iter(Axis(0)).map(|r| format!("{},{},{},{}\n", r[0], r[1], r[2], r[3])).collect();
     place.text("train.csv", &format!("a,b,c,d\n{text}"));
     for score in ["gaussian", "gmm:2", "kde"] {
         let flags = format!("fit --model model.onnx --data train.csv -o d.onnx --score {score}");
@@ -228,7 +229,9 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
         assert_eq!(counts.iter().sum::<u64>(), 10, "{score}: {data}");
         assert!(counts[0] > 0 && counts[1] > 0, "{score}: {data}");
         let run = place.ok(&flags);
-        for words in ["entries; it was fitted without them", "no finite residual", "(c) have one value"] {
+        for words in
+            ["entries; it was fitted without them", "no finite residual", "(c) have one value"]
+        {
             assert!(run.out.contains(words), "{score}: {words}\n{}", run.out);
         }
     }
@@ -274,9 +277,13 @@ fn wrong_requests_are_refused_in_a_sentence() {
     place.fails("fit --model gone.onnx --score gaussian --data train.npy -o d.onnx", "gone.onnx");
     place.fails("fit --model model.onnx --score gaussian --data gone.npy -o d.onnx", "gone.npy");
     place.fails("fit --model train.npy --score gaussian --data train.npy -o d.onnx", "train.npy");
-    place.fails("fit --model model.onnx --score gaussian --data model.onnx -o d.onnx", "model.onnx");
+    place
+        .fails("fit --model model.onnx --score gaussian --data model.onnx -o d.onnx", "model.onnx");
     place.fails("fit --model model.onnx --score gaussian --data train.npy -o gone/d.onnx", "gone");
-    place.fails("fit --model model.onnx --score gaussian --data train.npy -o train.npy", "overwrite");
+    place.fails(
+        "fit --model model.onnx --score gaussian --data train.npy -o train.npy",
+        "overwrite",
+    );
     place.write("wide.npy", &Array2::<f32>::zeros((500, 5)).into_dyn());
     place.fails(
         "fit --model model.onnx --score gaussian --data wide.npy -o d.onnx",

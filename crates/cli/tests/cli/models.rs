@@ -20,13 +20,8 @@ pub(crate) struct Network {
 }
 
 /// Four entries, three classes.
-pub(crate) const CLASSIFIER: Network = Network {
-    widths: &[4, 16, 3],
-    activation: "Relu",
-    softmax: false,
-    batch: None,
-    open: false,
-};
+pub(crate) const CLASSIFIER: Network =
+    Network { widths: &[4, 16, 3], activation: "Relu", softmax: false, batch: None, open: false };
 /// Four entries, one number.
 pub(crate) const REGRESSOR: Network =
     Network { widths: &[4, 16, 1], activation: "Tanh", ..CLASSIFIER };

@@ -118,7 +118,10 @@ fn rows_that_are_not_finite_are_flagged_and_counted() {
 fn data_that_do_not_fit_are_refused_in_a_sentence() {
     let place = fitted();
     place.write("wide.npy", &samples(9, 0.0, 1).select(Axis(1), &[0, 1, 2, 3, 0]).into_dyn());
-    place.fails("score detector.onnx wide.npy", "wide.npy: samples of shape (5,) can't be made (4,)");
+    place.fails(
+        "score detector.onnx wide.npy",
+        "wide.npy: samples of shape (5,) can't be made (4,)",
+    );
     place.write("empty.npy", &samples(0, 0.0, 1).into_dyn());
     place.fails("score detector.onnx empty.npy -o s.csv", "empty.npy");
     place.fails("score detector.onnx gone.npy", "gone.npy: there is no such file or folder");

@@ -27,7 +27,11 @@ fn the_exit_code_tells_whether_a_batch_differs() {
     let place = batches();
     let same = place.run("test detector.onnx same.npy");
     assert_eq!((same.code, same.err.as_str()), (Some(0), ""), "{}", same.out);
-    assert!(same.out.contains("verdict  no shift that the model reacts to is seen"), "{}", same.out);
+    assert!(
+        same.out.contains("verdict  no shift that the model reacts to is seen"),
+        "{}",
+        same.out
+    );
     let moved = place.run("test detector.onnx moved.npy");
     assert_eq!((moved.code, moved.err.as_str()), (Some(1), ""), "{}", moved.out);
     for words in ["verdict  shift: ", "effect (SD)", "95 % interval", "carried by", "entry "] {

@@ -25,8 +25,7 @@ fn csv(place: &Place, name: &str, columns: &[&str], rows: &Array2<f32>) {
 }
 
 fn parquet(place: &Place, name: &str, order: &[usize], rows: &Array2<f32>) {
-    let columns: Vec<Column> =
-        order.iter().map(|&i| Column::new(NAMES[i], Kind::Float)).collect();
+    let columns: Vec<Column> = order.iter().map(|&i| Column::new(NAMES[i], Kind::Float)).collect();
     let mut writer = TableWriter::create(&place.path(name), &columns).unwrap();
     for row in rows.axis_iter(Axis(0)) {
         let row: Vec<Value<'_>> = order.iter().map(|&i| Value::Single(row[i])).collect();
@@ -74,7 +73,10 @@ fn columns_are_found_by_name_wherever_they_are() {
         "missing.csv: no column \"weight\"; there are age, income, height, class",
     );
     place.text("bare.csv", "1,2,3,4\n5,6,7,8\n");
-    place.fails("score detector.onnx bare.csv -o s.csv", "its first line holds numbers and no names");
+    place.fails(
+        "score detector.onnx bare.csv -o s.csv",
+        "its first line holds numbers and no names",
+    );
 }
 
 #[test]
@@ -142,7 +144,11 @@ fn bad_lines_are_named_or_left_out() {
         "bad.csv: line 22: column \"height\": \"oops\" is not a number; --skip-bad leaves such out",
     );
     let run = place.ok("score detector.onnx bad.csv -o s.csv --skip-bad");
-    assert!(run.err.contains("left out bad.csv line 22") && run.err.contains("line 23"), "{}", run.err);
+    assert!(
+        run.err.contains("left out bad.csv line 22") && run.err.contains("line 23"),
+        "{}",
+        run.err
+    );
     assert!(run.err.contains("20 samples"), "{}", run.err);
     place.ok("score detector.onnx new.csv -o t.csv -q");
     let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();

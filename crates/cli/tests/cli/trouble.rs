@@ -105,7 +105,10 @@ fn a_full_disk_leaves_no_half_file() {
         let (code, message) = in_shell(&place, full, arguments);
         assert_eq!(code, Some(2), "{arguments}: {message}");
         assert_eq!(message.lines().count(), 1, "{arguments}: {message}");
-        assert!(message.contains("can't be written") || message.contains("cannot write"), "{message}");
+        assert!(
+            message.contains("can't be written") || message.contains("cannot write"),
+            "{message}"
+        );
         assert_eq!(place.names(), before, "{arguments}");
         assert!(detector == fs::read(place.path("detector.onnx")).unwrap(), "{arguments}");
     }
@@ -120,7 +123,9 @@ fn a_killed_process_leaves_no_half_file() {
     let place = fitted();
     place.write("many.npy", &samples(400_000, 0.0, 4).into_dyn());
     let before = place.names();
-    for arguments in ["score detector.onnx many.npy -o s.csv", "explain detector.onnx many.npy -o ."] {
+    for arguments in
+        ["score detector.onnx many.npy -o s.csv", "explain detector.onnx many.npy -o ."]
+    {
         let mut child = Command::new(env!("CARGO_BIN_EXE_taste"))
             .args(arguments.split(' '))
             .current_dir(place.folder.path())

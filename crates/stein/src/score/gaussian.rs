@@ -73,6 +73,7 @@ enum Precision {
 struct Gaussian {
     mean: Array1<f64>,
     precision: Precision,
+    noise: f64,
     report: Value,
 }
 
@@ -108,7 +109,7 @@ impl Gaussian {
             report["covariance"] = json!("diagonal");
             Precision::Diagonal(variances.mapv(f64::recip))
         };
-        Ok(Self { mean: moments.mean, precision, report })
+        Ok(Self { mean: moments.mean, precision, noise: noise.sqrt(), report })
     }
 }
 
@@ -135,6 +136,10 @@ fn invert(
 impl ScoreModel for Gaussian {
     fn describe(&self) -> Value {
         self.report.clone()
+    }
+
+    fn noise(&self) -> Vec<f64> {
+        vec![self.noise]
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {

@@ -128,6 +128,10 @@ impl ScoreModel for Kde {
         self.report.clone()
     }
 
+    fn noise(&self) -> Vec<f64> {
+        self.width.to_vec()
+    }
+
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
         let (n, d) = (self.points.nrows(), self.points.ncols());
         let flat = rows::flat(b, y, d)?;

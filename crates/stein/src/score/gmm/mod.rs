@@ -75,6 +75,7 @@ struct Gmm {
     scale: Array1<f64>,
     mixture: Mixture,
     roots: Roots,
+    noise: f64,
     report: Value,
 }
 
@@ -121,7 +122,7 @@ impl Gmm {
             fit.mixture
         };
         let roots = mixture.roots().ok_or_else(|| degenerate(samples))?;
-        Ok(Self { centre, scale, mixture, roots, report })
+        Ok(Self { centre, scale, mixture, roots, noise: noise.sqrt(), report })
     }
 
     /// log p(y) for every row.
@@ -180,6 +181,10 @@ fn choose(z: &Array2<f64>, form: Form, seed: u64) -> Result<(usize, Vec<f64>), E
 impl ScoreModel for Gmm {
     fn describe(&self) -> Value {
         self.report.clone()
+    }
+
+    fn noise(&self) -> Vec<f64> {
+        vec![self.noise]
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
