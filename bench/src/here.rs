@@ -11,7 +11,7 @@ use crate::{
     cases::{Case, Here},
 };
 
-/// Results on both sides may be this far apart, relative to their norm: single precision, and a ReLU here and there whose
+/// Results on both sides may be this far apart, relative to their norm: single precision, and a `ReLU` here and there whose
 /// input rounds across zero.
 const AGREE: f64 = 0.02;
 

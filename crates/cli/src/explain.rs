@@ -94,13 +94,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let samples = detection.each(&data, |chunk, scores| {
         let map = scores.map.as_ref().context("the detector gave no map")?;
         let map = over_channels(map);
-        let writer = match &mut writer {
-            Some(writer) => writer,
-            None => {
-                let mut whole = map.shape().to_vec();
-                whole[0] = total;
-                writer.insert(Writer::create(&maps_path, &whole)?)
-            }
+        let writer = if let Some(writer) = &mut writer {
+            writer
+        } else {
+            let mut whole = map.shape().to_vec();
+            whole[0] = total;
+            writer.insert(Writer::create(&maps_path, &whole)?)
         };
         writer.append(&map.view())?;
         for (i, &index) in chunk.index.iter().enumerate() {
@@ -176,9 +175,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         overall,
     };
     if with.json {
-        print_json(&report)?
+        print_json(&report)?;
     } else {
-        print(&render(&report, flat_shape.len() == 2))?
+        print(&render(&report, flat_shape.len() == 2))?;
     }
     Ok(Outcome::Fine)
 }
@@ -269,13 +268,13 @@ fn pictures(
         let columns = own.len();
         let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
         let verdict = if sample.flag { "flagged" } else { "not flagged" };
-        let figure = Heatmap::grid(own, columns, scale.clone())
+        let figure = Heatmap::grid(own, columns, *scale)
             .title(format!("{name}: {verdict}, p = {:.4}", sample.p_value))
             .label(LABEL);
         files::write(&sample.picture, &figure.to_png()?)?;
         panels.push(over(map).caption(caption));
     }
-    let grid = Heatmap::grid(panels, 4, scale.clone())
+    let grid = Heatmap::grid(panels, 4, *scale)
         .title(format!(
             "Where {} differ; outlined: beyond {}",
             count(explained.len(), "sample"),

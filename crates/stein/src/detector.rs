@@ -81,12 +81,11 @@ impl Detector {
     pub(crate) fn assemble(pieces: Pieces) -> Result<Self, Error> {
         let Pieces { graph: mut proto, mut manifest, lookup, reference, maps } = pieces;
         manifest.decision.threshold = f64::from(single(manifest.decision.threshold));
-        proto.producer_name = "taste".to_owned();
-        proto.producer_version = env!("CARGO_PKG_VERSION").to_owned();
-        proto.doc_string =
-            "Whether samples differ from the training data in a way that matters to the model. \
+        "taste".clone_into(&mut proto.producer_name);
+        env!("CARGO_PKG_VERSION").clone_into(&mut proto.producer_version);
+        "Whether samples differ from the training data in a way that matters to the model. \
             Outputs: residual, score (larger is further out), p_value and flag for every sample."
-                .to_owned();
+            .clone_into(&mut proto.doc_string);
         let graph = proto.graph.get_or_insert_default();
         let (rows, width) = lookup.table.dim();
         let table: Vec<f32> = lookup.table.iter().copied().collect();

@@ -10,7 +10,7 @@ use super::{DataArgs, RunArgs};
 
 /// Make a detector of a model, a score model and data
 ///
-/// The detector is one ONNX file with the outputs residual, score, p_value and flag (and residuals, map): it runs in
+/// The detector is one ONNX file with the outputs residual, score, `p_value` and flag (and residuals, map): it runs in
 /// taste and in any ONNX Runtime. The score model is fitted to training data; mean residuals and the calibration scores
 /// come from samples that nothing was fitted to.
 #[derive(Args)]

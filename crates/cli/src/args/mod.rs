@@ -48,12 +48,12 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Fit(Box<FitArgs>),
-    Score(ScoreArgs),
-    Test(TestArgs),
-    Explain(ExplainArgs),
+    Score(Box<ScoreArgs>),
+    Test(Box<TestArgs>),
+    Explain(Box<ExplainArgs>),
     Edit(EditArgs),
     Derive(Box<DeriveArgs>),
-    Inspect(InspectArgs),
+    Inspect(Box<InspectArgs>),
     Ops(OpsArgs),
 }
 

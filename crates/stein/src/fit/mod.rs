@@ -4,7 +4,7 @@ mod divide;
 pub(crate) mod passes;
 mod watch;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
 use sha2::{Digest, Sha256};
 use taste_data::Samples;
@@ -296,7 +296,7 @@ impl<'a> Fit<'a> {
         manifest.decision.threshold =
             Calibration::new(calibrated.scores.iter().map(|&s| f64::from(s)))
                 .threshold(self.alpha, self.rule)?;
-        let maps = self.map_reference(&held_out, &calibrated);
+        let maps = Self::map_reference(&held_out, &calibrated);
         if let Some(maps) = &maps {
             let largest = Calibration::new(maps.largest.iter().map(|&s| f64::from(s)));
             manifest.map = Some(MapFacts {
@@ -425,7 +425,7 @@ impl<'a> Fit<'a> {
             taste: env!("CARGO_PKG_VERSION").to_owned(),
             model: ModelFacts {
                 file: self.model.name().to_owned(),
-                sha256: digest.iter().map(|b| format!("{b:02x}")).collect(),
+                sha256: hexadecimal(&digest),
                 input: draft.input_name().to_owned(),
                 output: draft.output_name().to_owned(),
                 sample_shape: draft.sample_shape(),
@@ -464,7 +464,7 @@ impl<'a> Fit<'a> {
         })
     }
 
-    fn map_reference(&self, held_out: &HeldOut, calibrated: &Calibrated) -> Option<MapReference> {
+    fn map_reference(held_out: &HeldOut, calibrated: &Calibrated) -> Option<MapReference> {
         let spread = held_out.map.as_ref()?;
         let mut largest = calibrated.largest.clone();
         largest.sort_by(f32::total_cmp);
@@ -480,6 +480,14 @@ pub(crate) struct Plan {
     pub(crate) aggregate: Aggregate,
     pub(crate) tail: Tail,
     pub(crate) map: bool,
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn check_shape(draft: &Draft, samples: &dyn Samples) -> Result<(), Error> {

@@ -152,7 +152,7 @@ fn matrix(value: &Value) -> Result<Array2<f32>, Error> {
     array.into_shape_with_order((rows, width)).map_err(|e| request(e.to_string()))
 }
 
-fn first_max(row: ArrayView1<'_, f32>) -> usize {
+fn first_max(row: &ArrayView1<'_, f32>) -> usize {
     let pick = |best: usize, (i, v): (usize, &f32)| if *v > row[best] { i } else { best };
     row.iter().enumerate().fold(0, pick)
 }
@@ -251,7 +251,7 @@ impl Fit<'_> {
                     errors.push(f64::from(stderr[[i, 0]]));
                 }
                 if let Some(p) = &probabilities {
-                    let class = first_max(p.row(i));
+                    let class = first_max(&p.row(i));
                     found.saturated += usize::from(p[[i, class]] >= 1.0 - SATURATED);
                     if let Some(own) = own {
                         found.kept_classes.push(class);
