@@ -347,6 +347,15 @@ impl Graph {
         order
     }
 
+    /// How many steps the reference takes for some nodes with a batch of `batch`.
+    pub fn steps(&self, nodes: &[usize], batch: usize) -> usize {
+        let concrete =
+            |ids: &[Id]| ids.iter().map(|&id| self.fact(id).at(batch)).collect::<Vec<_>>();
+        nodes.iter().map(|&n| &self.nodes[n]).fold(0, |total, node| {
+            total.saturating_add(node.op.steps(&concrete(&node.args), &concrete(&node.outs)))
+        })
+    }
+
     /// The nodes between `start` and `end` that derivatives may flow through, in order.
     pub fn between(&self, start: Id, end: Id) -> Vec<usize> {
         let first = self.node_index(start);
