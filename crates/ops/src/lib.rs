@@ -14,6 +14,7 @@ pub mod functions;
 mod gather;
 mod generate;
 mod import;
+pub mod layers;
 mod layout;
 mod matmul;
 mod ml;

@@ -16,7 +16,7 @@ fn softplus(x: f64) -> f64 {
 
 /// log(1 + eˣ), with φ' = σ(x).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Softplus;
+pub(crate) struct Softplus;
 
 impl Scalar for Softplus {
     fn name(&self) -> &'static str {
@@ -213,7 +213,7 @@ impl Scalar for SwishSlope {
 /// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g and φ'' = g·(2 − x²), where g is the
 /// normal density.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gelu;
+pub(crate) struct Gelu;
 
 impl Scalar for Gelu {
     fn name(&self) -> &'static str {

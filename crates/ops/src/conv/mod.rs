@@ -37,6 +37,27 @@ pub(crate) struct Conv {
     pub(crate) size: Vec<usize>,
 }
 
+/// The convolution of images with weights (outputs × inputs × height × width): `pad` zeros around every image.
+pub fn convolve(
+    b: &mut Build<'_>,
+    x: Id,
+    weights: Id,
+    stride: usize,
+    pad: usize,
+) -> Result<Id, OpError> {
+    let (size, kernel) = (window::spatial_sizes(b, x)?, window::spatial_sizes(b, weights)?);
+    let rank = size.len();
+    let window = Window {
+        kernel,
+        strides: vec![stride; rank],
+        dilations: vec![1; rank],
+        begin: vec![pad; rank],
+        end: vec![pad; rank],
+    };
+    window.check()?;
+    b.push(Conv { window, groups: 1, yields: Place::Y, size }, &[x, weights])
+}
+
 /// The shapes at the three places.
 #[derive(Debug)]
 struct Shapes {

@@ -1,6 +1,6 @@
 //! Windows that slide over spatial axes.
 
-use taste_graph::OpError;
+use taste_graph::{Build, Id, OpError};
 
 use crate::Reader;
 
@@ -194,8 +194,18 @@ impl Attributes {
     }
 }
 
+/// The sizes of the axes behind the first two, none of which may depend on the batch.
+pub(crate) fn spatial_sizes(b: &Build<'_>, x: Id) -> Result<Vec<usize>, OpError> {
+    let fact = b.fact(x);
+    let rest = fact.shape.get(2..).filter(|rest| !rest.is_empty());
+    rest.and_then(|rest| {
+        rest.iter().map(|d| d.as_fixed().and_then(|size| usize::try_from(size).ok())).collect()
+    })
+    .ok_or_else(|| OpError::shape("batch, channels and spatial axes of", "fixed size", fact))
+}
+
 /// The sizes of the spatial axes of a value, which do not depend on the batch.
-pub(crate) fn spatial(r: &Reader<'_, '_>, x: taste_graph::Id) -> Result<Vec<usize>, OpError> {
+pub(crate) fn spatial(r: &Reader<'_, '_>, x: Id) -> Result<Vec<usize>, OpError> {
     let rank = r.rank(x);
     if rank < 3 {
         return Err(OpError::shape("batch, channels and spatial axes", "at least 3", rank));

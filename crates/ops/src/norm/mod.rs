@@ -179,6 +179,44 @@ fn is_all(b: &Build<'_>, id: Id, value: f64) -> bool {
     constant.is_some_and(|a| a.iter().all(|v| v.to_bits() == value.to_bits()))
 }
 
+/// scale · (x − mean) / √(variance + ε) + shift over groups of channels and all that is behind them; scale and
+/// shift belong to channels.
+pub fn normalize_groups(
+    b: &mut Build<'_>,
+    x: Id,
+    groups: usize,
+    [scale, shift]: [Id; 2],
+    epsilon: f64,
+) -> Result<Id, OpError> {
+    let shape = b.fact(x).shape.clone();
+    let channels = shape.get(1).and_then(|c| c.as_fixed()).unwrap_or(0);
+    let by = i64::try_from(groups).ok().filter(|&g| g > 0 && channels > 0 && channels % g == 0);
+    let by =
+        by.ok_or_else(|| OpError::shape("a number of groups that divides", channels, groups))?;
+    let rest = [&[Dim { per_batch: 0, fixed: channels / by }], &shape[2..]].concat();
+    let rest = product(&rest)
+        .ok_or_else(|| OpError::unsupported("a group over several axes of", "the batch size"))?;
+    let grouped = b.reshape(x, &[shape[0], groups.into(), rest])?;
+    let (ones, zeros) = (filled(b, &[groups.into()], 1.0)?, filled(b, &[groups.into()], 0.0)?);
+    let op = Normalize { from: 2, affine: Affine::Channel, epsilon };
+    let y = b.push(op, &[grouped, ones, zeros])?;
+    let y = b.reshape(y, &shape)?;
+    let scale = per_channel(b, scale, shape.len())?;
+    let shift = per_channel(b, shift, shape.len())?;
+    affine(b, y, scale, shift)
+}
+
+/// scale · (x − mean) / √(variance + ε) + shift over the last axis.
+pub fn normalize_last(
+    b: &mut Build<'_>,
+    x: Id,
+    [scale, shift]: [Id; 2],
+    epsilon: f64,
+) -> Result<Id, OpError> {
+    let from = b.fact(x).rank().saturating_sub(1);
+    b.push(Normalize { from, affine: Affine::Element, epsilon }, &[x, scale, shift])
+}
+
 /// A value at every place of a shape.
 fn filled(b: &mut Build<'_>, shape: &[Dim], value: f64) -> Result<Id, OpError> {
     let value = b.scalar(value);
@@ -271,22 +309,16 @@ fn read_group(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     for vector in [scale, shift] {
         check_vector(r, vector, size)?;
     }
+    if !by_group {
+        return Ok(vec![normalize_groups(&mut r.b, x, groups, [scale, shift], epsilon)?]);
+    }
     let rest = [&[Dim::from(channels / groups)], &shape[2..]].concat();
     let rest = product(&rest)
         .ok_or_else(|| OpError::unsupported("a group over several axes of", "the batch size"))?;
     let op = Normalize { from: 2, affine: Affine::Channel, epsilon };
     let grouped = r.b.reshape(x, &[shape[0], groups.into(), rest])?;
-    if by_group {
-        let y = r.b.push(op, &[grouped, scale, shift])?;
-        return Ok(vec![r.b.reshape(y, &shape)?]);
-    }
-    let ones = filled(&mut r.b, &[groups.into()], 1.0)?;
-    let zeros = filled(&mut r.b, &[groups.into()], 0.0)?;
-    let y = r.b.push(op, &[grouped, ones, zeros])?;
-    let y = r.b.reshape(y, &shape)?;
-    let scale = per_channel(&mut r.b, scale, shape.len())?;
-    let shift = per_channel(&mut r.b, shift, shape.len())?;
-    Ok(vec![affine(&mut r.b, y, scale, shift)?])
+    let y = r.b.push(op, &[grouped, scale, shift])?;
+    Ok(vec![r.b.reshape(y, &shape)?])
 }
 
 fn read_layer(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {

@@ -13,9 +13,9 @@ use crate::{Entry, Reader, Sample};
 use step::Stairs;
 pub(crate) use step::{Sign, Step, floor};
 pub(crate) use table::{
-    ABS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, erf, gauss,
+    ABS, COS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SIN, SQRT, TANH, erf, gauss,
 };
-use table::{ACOS, ACOSH, ASIN, ASINH, ATAN, ATANH, COS, COSH, SIN, SINH, SOFTSIGN, TAN};
+use table::{ACOS, ACOSH, ASIN, ASINH, ATAN, ATANH, COSH, SINH, SOFTSIGN, TAN};
 
 /// A scalar function with its first two derivatives. The debug form names the function and all its
 /// parameters: equal forms are the same function.

@@ -168,14 +168,14 @@ pub(crate) static RELU: Function =
 pub(crate) static ABS: Function =
     Function { name: "Abs", value: f64::abs, d1: |b, x, _| b.push(Sign, &[x]), d2: None };
 
-pub(super) static SIN: Function = Function {
+pub(crate) static SIN: Function = Function {
     name: "Sin",
     value: f64::sin,
     d1: |b, x, _| b.push(Unary(&COS), &[x]),
     d2: Some(|b, _, y| b.neg(y)),
 };
 
-pub(super) static COS: Function = Function {
+pub(crate) static COS: Function = Function {
     name: "Cos",
     value: f64::cos,
     d1: |b, x, _| {

@@ -10,7 +10,7 @@ use taste_onnx::{builders, proto::AttributeProto};
 
 use crate::{
     Entry, Reader,
-    conv::window::{Attributes, Padding, Window, spatial},
+    conv::window::{Attributes, Padding, Window, spatial, spatial_sizes},
 };
 
 /// Constants made for a window stay below this many elements.
@@ -123,6 +123,21 @@ impl Field {
             && [begin[axis], end[axis], self.asked[axis]] == [0; 3]
     }
 
+    /// Windows of one size side by side along every spatial axis.
+    fn tiling(b: &Build<'_>, x: Id, kernel: usize) -> Result<Self, OpError> {
+        let size = spatial_sizes(b, x)?;
+        let rank = size.len();
+        let window = Window {
+            kernel: vec![kernel; rank],
+            strides: vec![kernel; rank],
+            dilations: vec![1; rank],
+            begin: vec![0; rank],
+            end: vec![0; rank],
+        };
+        window.check()?;
+        Ok(Self { window, size, asked: vec![0; rank] })
+    }
+
     /// Windows side by side along one axis.
     fn over(size: usize) -> Self {
         let window = Window {
@@ -215,6 +230,18 @@ impl Field {
         let taps = ndarray::indices(ndarray::IxDyn(&self.window.kernel));
         Ok(taps.into_iter().map(part).collect())
     }
+}
+
+/// The mean over squares of `size` × `size` side by side.
+pub fn average_pool(b: &mut Build<'_>, x: Id, size: usize) -> Result<Id, OpError> {
+    let field = Field::tiling(b, x, size)?;
+    average::AveragePool { field, count_padding: false }.push(b, x)
+}
+
+/// The largest entry of squares of `size` × `size` side by side.
+pub fn max_pool(b: &mut Build<'_>, x: Id, size: usize) -> Result<Id, OpError> {
+    let field = Field::tiling(b, x, size)?;
+    max::MaxPool { field }.push(b, x)
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[

@@ -1,0 +1,61 @@
+//! The weights of a network.
+
+use ndarray::{ArrayD, IxDyn};
+use taste_stein::stats::random::Random;
+
+use crate::network::Start;
+
+/// A weight that a network asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Declaration {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) start: Start,
+}
+
+/// Named weights in the order in which the network uses them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    entries: Vec<(String, ArrayD<f32>)>,
+}
+
+impl Parameters {
+    pub(crate) fn draw(declared: &[Declaration], seed: u64) -> Self {
+        let entries = declared.iter().enumerate().map(|(number, weight)| {
+            let mut random = Random::stream(seed, number as u64);
+            let shape = IxDyn(&weight.shape);
+            let mut normal = |variance: f64| {
+                let deviation = variance.sqrt();
+                #[expect(clippy::cast_possible_truncation, reason = "weights are single precision")]
+                ArrayD::from_shape_simple_fn(shape.clone(), || (deviation * random.normal()) as f32)
+            };
+            let values = match weight.start {
+                Start::Zeros => ArrayD::zeros(shape),
+                Start::Ones => ArrayD::ones(shape),
+                Start::He { inputs } => normal(2.0 / inputs as f64),
+                Start::Glorot { inputs, outputs } => normal(2.0 / (inputs + outputs) as f64),
+            };
+            (weight.name.clone(), values)
+        });
+        Self { entries: entries.collect() }
+    }
+
+    pub(crate) fn from_entries(entries: Vec<(String, ArrayD<f32>)>) -> Self {
+        Self { entries }
+    }
+
+    /// A weight by name.
+    pub fn get(&self, name: &str) -> Option<&ArrayD<f32>> {
+        self.entries.iter().find(|e| e.0 == name).map(|e| &e.1)
+    }
+
+    /// The weights with their names, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ArrayD<f32>)> {
+        self.entries.iter().map(|(name, values)| (name.as_str(), values))
+    }
+
+    /// How many weights there are, counted by entry.
+    pub fn count(&self) -> usize {
+        self.entries.iter().map(|e| e.1.len()).sum()
+    }
+}

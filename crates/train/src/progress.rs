@@ -1,0 +1,31 @@
+//! What a run tells while it goes on.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A place on the loss curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Steps made.
+    pub step: usize,
+    /// The mean loss of the steps since the last point.
+    pub loss: f64,
+    /// The mean loss of held-out samples, where it was computed.
+    pub held_out: Option<f64>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The newest place on the loss curve.
+    pub point: Point,
+    /// Steps in all.
+    pub steps: usize,
+    /// The rate of the last step.
+    pub rate: f64,
+    /// Time since the run started or was resumed.
+    pub elapsed: Duration,
+    /// Time to the last step, at the speed so far.
+    pub left: Duration,
+}

@@ -1,0 +1,199 @@
+//! Score models trained for a detector: the specification `train`.
+
+mod gaussian;
+mod standard;
+
+use std::{fmt, str::FromStr};
+
+use serde_json::{Value, json};
+use taste_data::Samples;
+use taste_engine::Backend;
+use taste_graph::{Build, Id};
+use taste_stein::score::{ScoreModel, Specification};
+
+use crate::{Decay, Error, Network, Trained, Training, error::request, networks};
+use standard::{Standard, Standardized};
+
+/// How the specification is written.
+pub const USAGE: &str = "train[:sigma=0.2][,steps=2000][,batch=128][,rate=0.002][,width=128]";
+
+/// The share of the samples that judges the network.
+const HELD_OUT: f64 = 0.1;
+/// The largest dimension for which the best Gaussian is computed.
+const MOST_GAUSSIAN: usize = 512;
+
+/// A network trained by denoising score matching on the data of a detector: the paper's four convolutions for images, smooth
+/// layers for tables. The data are standardised first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainScore {
+    /// The deviation of the noise, where the data have deviation 1.
+    pub sigma: f64,
+    /// How many steps.
+    pub steps: usize,
+    /// How many samples a step sees.
+    pub batch: usize,
+    /// The rate of Adam, which falls along a cosine.
+    pub rate: f64,
+    /// The width of the two layers for tables.
+    pub width: usize,
+    /// The engine.
+    pub backend: Backend,
+    /// How many threads it uses.
+    pub threads: usize,
+}
+
+impl Default for TrainScore {
+    fn default() -> Self {
+        Self {
+            sigma: 0.2,
+            steps: 2000,
+            batch: 128,
+            rate: 2e-3,
+            width: 128,
+            backend: Backend::default(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+impl FromStr for TrainScore {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let rest = match text.split_once(':') {
+            None if text.trim() == "train" => "",
+            Some((name, rest)) if name.trim() == "train" => rest,
+            _ => return Err(request(format!("{text:?} is not written {USAGE}"))),
+        };
+        let mut asked = Self::default();
+        for part in rest.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let unknown = || request(format!("{part:?} means nothing here: it is written {USAGE}"));
+            let (key, value) = part.split_once('=').ok_or_else(unknown)?;
+            let (key, value) = (key.trim(), value.trim());
+            match key {
+                "sigma" => asked.sigma = number(key, value, |v| (1e-4..=10.0).contains(v))?,
+                "rate" => asked.rate = number(key, value, |v| (1e-8..=1.0).contains(v))?,
+                "steps" => asked.steps = number(key, value, |v| (1..=100_000_000).contains(v))?,
+                "batch" => asked.batch = number(key, value, |v| (1..=65_536).contains(v))?,
+                "width" => asked.width = number(key, value, |v| (1..=8192).contains(v))?,
+                _ => return Err(unknown()),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// Text as a number that fits.
+fn number<T: FromStr + fmt::Display>(
+    key: &str,
+    text: &str,
+    fits: impl Fn(&T) -> bool,
+) -> Result<T, Error> {
+    let found = text.parse().ok().filter(fits);
+    found.ok_or_else(|| request(format!("{key}={text} is out of range: it is written {USAGE}")))
+}
+
+impl TrainScore {
+    fn network(&self, shape: &[usize]) -> Network {
+        match *shape {
+            [channels, height, width] => networks::paper_score([channels, height, width]),
+            _ => networks::table_score(shape, self.width, 2),
+        }
+    }
+
+    /// Trains on samples.
+    pub fn train(&self, samples: &dyn Samples, seed: u64) -> Result<TrainedScore, Error> {
+        let standard = Standard::of(samples)?;
+        let standardized = Standardized::new(samples, &standard);
+        let network = self.network(samples.sample_shape());
+        let trained = Training::score(&network, self.sigma)
+            .steps(self.steps)
+            .batch(self.batch)
+            .rate(self.rate)
+            .warm_up(self.steps / 50)
+            .decay(Decay::Cosine)
+            .average(0.995)
+            .clip(1.0)
+            .held_out(HELD_OUT)
+            .seed(seed)
+            .backend(self.backend.clone(), self.threads)
+            .run(&standardized)?;
+        let entries: usize = samples.sample_shape().iter().product();
+        let gaussian = if entries <= MOST_GAUSSIAN {
+            gaussian::loss(&standardized, self.sigma)?
+        } else {
+            None
+        };
+        Ok(TrainedScore { asked: self.clone(), seed, standard, trained, gaussian })
+    }
+}
+
+impl Specification for TrainScore {
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn fit(
+        &self,
+        samples: &dyn Samples,
+        seed: u64,
+    ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
+        let fitted = self.train(samples, seed).map_err(|e| match e {
+            Error::Data(e) => taste_stein::Error::Data(e),
+            Error::Engine(e) => taste_stein::Error::Engine(e),
+            Error::Graph(e) => taste_stein::Error::Graph(e),
+            other => taste_stein::Error::Request(other.to_string()),
+        })?;
+        Ok(Box::new(fitted))
+    }
+}
+
+/// A trained network together with how its input is standardised.
+#[derive(Clone, Debug)]
+pub struct TrainedScore {
+    asked: TrainScore,
+    seed: u64,
+    standard: Standard,
+    trained: Trained,
+    gaussian: Option<f64>,
+}
+
+impl TrainedScore {
+    /// The run, on standardised samples.
+    pub fn trained(&self) -> &Trained {
+        &self.trained
+    }
+
+    /// The loss of the best Gaussian, for comparison with the held-out loss; nothing where there are too many entries.
+    pub fn gaussian_loss(&self) -> Option<f64> {
+        self.gaussian
+    }
+}
+
+impl ScoreModel for TrainedScore {
+    fn describe(&self) -> Value {
+        let held_out = self.trained.held_out();
+        json!({
+            "family": "train",
+            "sigma": self.asked.sigma,
+            "sigma_of": "standardised samples",
+            "deviation": self.standard.describe(),
+            "steps": self.asked.steps,
+            "batch": self.asked.batch,
+            "rate": self.asked.rate,
+            "seed": self.seed,
+            "weights": self.trained.parameters().count(),
+            "held_out_loss": held_out.map(|h| h.loss),
+            "stein_ratio": held_out.and_then(|h| h.stein).map(|s| s.ratio),
+            "stein_ratio_error": held_out.and_then(|h| h.stein).map(|s| s.error),
+            "gaussian_loss": self.gaussian,
+            "skipped": self.trained.skipped(),
+        })
+    }
+
+    fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, taste_stein::Error> {
+        let z = self.standard.apply(b, y)?;
+        let score = self.trained.build(b, z)?;
+        Ok(self.standard.pull(b, score)?)
+    }
+}

@@ -1,0 +1,112 @@
+//! Samples brought to mean 0 and deviation 1.
+
+use ndarray::{ArrayD, IxDyn};
+use taste_data::{Chunks, Samples};
+use taste_graph::{Build, Id, OpError, Tensor};
+
+use crate::Error;
+
+/// Means and deviations: one for each entry of a row, or one for all pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Standard {
+    mean: ArrayD<f64>,
+    deviation: ArrayD<f64>,
+}
+
+impl Standard {
+    /// In one pass over the samples (Welford 1962).
+    pub(super) fn of(samples: &dyn Samples) -> Result<Self, Error> {
+        let shape = samples.sample_shape();
+        let entries: usize = shape.iter().product();
+        let by_entry = shape.len() == 1;
+        let width = if by_entry { entries } else { 1 };
+        let (mut count, mut mean, mut square) = (0.0, vec![0.0; width], vec![0.0; width]);
+        for chunk in samples.chunks(256)? {
+            for row in chunk?.values.outer_iter().filter(|r| r.iter().all(|v| v.is_finite())) {
+                if by_entry {
+                    count += 1.0;
+                }
+                for (at, &value) in row.iter().enumerate() {
+                    if !by_entry {
+                        count += 1.0;
+                    }
+                    let slot = at % width;
+                    let gap = f64::from(value) - mean[slot];
+                    mean[slot] += gap / count;
+                    square[slot] += gap * (f64::from(value) - mean[slot]);
+                }
+            }
+        }
+        // An entry that does not vary keeps its scale.
+        let deviation = square.iter().map(|s| match (s / f64::max(count, 1.0)).sqrt() {
+            d if d > 1e-12 && d.is_finite() => d,
+            _ => 1.0,
+        });
+        let shaped = |values: Vec<f64>| {
+            let shape = if by_entry { vec![width] } else { vec![] };
+            ArrayD::from_shape_vec(IxDyn(&shape), values)
+                .map_err(|e| Error::Graph(OpError::invalid(e.to_string())))
+        };
+        Ok(Self { deviation: shaped(deviation.collect())?, mean: shaped(mean)? })
+    }
+
+    /// The deviations, for the manifest.
+    pub(super) fn describe(&self) -> serde_json::Value {
+        match self.deviation.len() {
+            1 => self.deviation.first().copied().into(),
+            _ => self.deviation.iter().copied().collect(),
+        }
+    }
+
+    /// (y − mean) / deviation.
+    pub(super) fn apply(&self, b: &mut Build<'_>, y: Id) -> Result<Id, OpError> {
+        let mean = b.graph_mut().stored(Tensor::from(self.mean.clone()));
+        let centred = b.sub(y, mean)?;
+        self.pull(b, centred)
+    }
+
+    /// A score in standardised coordinates as one in those of the samples: divided by the deviation.
+    pub(super) fn pull(&self, b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
+        let inverse = b.graph_mut().stored(Tensor::from(self.deviation.mapv(|d| 1.0 / d)));
+        b.mul(score, inverse)
+    }
+}
+
+/// A data set seen through a [`Standard`].
+#[derive(Clone, Copy)]
+pub(super) struct Standardized<'a> {
+    of: &'a dyn Samples,
+    standard: &'a Standard,
+}
+
+impl<'a> Standardized<'a> {
+    pub(super) fn new(of: &'a dyn Samples, standard: &'a Standard) -> Self {
+        Self { of, standard }
+    }
+}
+
+impl Samples for Standardized<'_> {
+    fn name(&self) -> &str {
+        self.of.name()
+    }
+
+    fn sample_shape(&self) -> &[usize] {
+        self.of.sample_shape()
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.of.count()
+    }
+
+    fn chunks(&self, rows: usize) -> Result<Chunks<'_>, taste_data::Error> {
+        let [mean, inverse] =
+            [self.standard.mean.clone(), self.standard.deviation.mapv(|d| 1.0 / d)];
+        #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
+        let [mean, inverse] = [mean, inverse].map(|a| a.mapv(|v| v as f32));
+        Ok(Box::new(self.of.chunks(rows)?.map(move |chunk| {
+            let mut chunk = chunk?;
+            chunk.values = (chunk.values - &mean) * &inverse;
+            Ok(chunk)
+        })))
+    }
+}

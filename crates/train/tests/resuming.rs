@@ -1,0 +1,110 @@
+//! Runs that are interrupted and gone on with.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    time::Duration,
+};
+
+use ndarray::ArrayD;
+use taste_data::InMemory;
+use taste_engine::Backend;
+use taste_stein::stats::random::Random;
+use taste_train::{Decay, Network, Progress, Training};
+
+fn points(rows: usize) -> InMemory {
+    let mut random = Random::new(1);
+    #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
+    let values = ArrayD::from_shape_simple_fn(vec![rows, 2], || random.normal() as f32);
+    let labels = values.outer_iter().map(|p| i64::from(p[0] * p[1] > 0.0)).collect();
+    InMemory::new("points", values).with_labels(labels)
+}
+
+fn training(network: &Network) -> Training<'_> {
+    Training::classifier(network)
+        .steps(300)
+        .batch(32)
+        .rate(1e-2)
+        .warm_up(10)
+        .decay(Decay::Cosine)
+        .weight_decay(0.01)
+        .average(0.95)
+        .held_out(0.2)
+        .patience(90)
+        .seed(2)
+        .backend(Backend::Rten, 2)
+}
+
+#[test]
+fn a_run_that_was_killed_ends_like_one_that_was_not() {
+    let network = Network::new(&[2]).dense(16).relu().dense(2);
+    let samples = points(500);
+    let whole = training(&network).run(&samples).expect("a run");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.safetensors");
+    let kept = |progress: &dyn Fn(&Progress)| {
+        let training = training(&network).checkpoint(&path, Duration::ZERO).progress(progress);
+        training.run(&samples).expect("a run")
+    };
+    let killed = catch_unwind(AssertUnwindSafe(|| {
+        kept(&|p| assert!(p.point.step < 100, "killed"));
+    }));
+    assert!(killed.is_err() && path.exists());
+    let resumed_at = std::cell::Cell::new(0);
+    let resumed = kept(&|p| {
+        if resumed_at.get() == 0 {
+            resumed_at.set(p.point.step);
+        }
+    });
+    assert!(resumed_at.get() >= 100, "it started again");
+    assert_eq!(resumed.parameters(), whole.parameters());
+    assert_eq!(resumed.curve(), whole.curve());
+    assert_eq!(resumed.held_out(), whole.held_out());
+    // What is finished stays as it is.
+    let again = kept(&|p| panic!("step {} was made again", p.point.step));
+    assert_eq!(again.parameters(), whole.parameters());
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.safetensors");
+    let network = Network::new(&[2]).dense(8).relu().dense(2);
+    let run = |training: Training<'_>, rows: usize| {
+        let short = training.steps(20).patience(20).checkpoint(&path, Duration::ZERO);
+        short.run(&points(rows)).map(|_| ()).map_err(|e| e.to_string())
+    };
+    run(training(&network), 100).expect("a run");
+    let other = Network::new(&[2]).dense(9).relu().dense(2);
+    let error = run(training(&other), 100).expect_err("another network");
+    assert!(error.contains("another run: its network is"), "{error}");
+    let error = run(training(&network).seed(3), 100).expect_err("another seed");
+    assert!(error.contains("its seed is 2, and here it is 3"), "{error}");
+    let error = run(training(&network), 101).expect_err("other samples");
+    assert!(error.contains("its samples"), "{error}");
+    assert!(error.contains("run.safetensors"), "{error}");
+}
+
+#[test]
+fn a_broken_checkpoint_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.safetensors");
+    let network = Network::new(&[2]).dense(8).relu().dense(2);
+    let run = |path: &Path| {
+        let short = training(&network).steps(20).checkpoint(path, Duration::ZERO);
+        short.run(&points(100)).map(|_| ())
+    };
+    run(&path).expect("a run");
+    let whole = std::fs::read(&path).expect("a file");
+    for broken in
+        [&whole[..whole.len() - 5], &whole[..9], b"", b"\xff\xff\xff\xff\xff\xff\xff\xff{}"]
+    {
+        std::fs::write(&path, broken).expect("written");
+        let error = run(&path).expect_err("broken").to_string();
+        assert!(error.contains("it is no checkpoint"), "{error}");
+    }
+    std::fs::write(&path, vec![0; 20 << 20]).expect("written");
+    assert!(run(&path).expect_err("large").to_string().contains("larger"));
+    let nowhere = folder.path().join("none").join("run.safetensors");
+    assert!(run(&nowhere).expect_err("no folder").to_string().contains("can't be written"));
+}
