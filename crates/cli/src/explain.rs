@@ -87,6 +87,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let maps_path = args.out.join("maps.npy");
     let mut writer = None::<Writer<f32>>;
     let mut chosen: BTreeMap<(Reverse<u32>, usize), Explained> = BTreeMap::new();
+    let most = usize::try_from(args.most)?;
     let shape = detector.manifest().model.sample_shape.clone();
     let mut flat_shape = shape.clone();
     channel_axis(&shape).map(|axis| flat_shape.remove(axis));
@@ -128,7 +129,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
                 map: own.to_owned(),
             };
             chosen.insert((rank, index), explained);
-            if args.samples.is_empty() && chosen.len() > args.most {
+            if args.samples.is_empty() && chosen.len() > most {
                 chosen.pop_last();
             }
         }

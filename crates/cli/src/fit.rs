@@ -179,7 +179,10 @@ pub(crate) fn render(manifest: &Manifest) -> String {
         "residual".to_owned(),
         format!("{} of {}{method}", manifest.operator, manifest.target),
     ]);
-    facts.row(["score".to_owned(), format!("{}, {} tail", manifest.aggregate, manifest.tail)]);
+    // One function has one residual, and nothing to be joined.
+    let of_one = manifest.target != "prob" && manifest.aggregate == "predicted";
+    let joined = if of_one { "the residual itself" } else { &manifest.aggregate };
+    facts.row(["score".to_owned(), format!("{joined}, {} tail", manifest.tail)]);
     facts.row(["score model".to_owned(), described(&manifest.score)]);
     let data = &manifest.data;
     let calibration = data.calibration.as_ref().map_or_else(String::new, |c| format!(" and {c}"));
@@ -223,7 +226,7 @@ pub(crate) fn described(score: &serde_json::Value) -> String {
     };
     let rest: Vec<String> = entries
         .iter()
-        .filter(|(key, _)| *key != "family")
+        .filter(|(key, _)| !["family", "skipped"].contains(&key.as_str()))
         .filter_map(|(key, value)| Some(format!("{} {}", key.replace('_', " "), plain(value)?)))
         .collect();
     if rest.is_empty() { family.to_owned() } else { format!("{family} ({})", rest.join(", ")) }

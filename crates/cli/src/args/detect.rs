@@ -99,8 +99,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) samples: Vec<usize>,
     /// How many samples to draw, if --samples does not name them
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    pub(crate) most: usize,
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) most: u32,
 }
 
 /// Change the threshold of a detector, without fitting it again
