@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
         bail!(
             "{} permutations give no p-value below {least:.3}: --permutations {} or more can reach alpha = {alpha}",
             args.permutations,
-            (1.0 / alpha).ceil()
+            (1.0 / alpha - 1e-9).ceil() - 1.0
         );
     }
     let mut detection = Detection::start(&detector, with, detector.has_map())?;
@@ -244,7 +244,8 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
                 format!("{:+.1}", entry.statistic),
             ]);
         }
-        text += &format!("\n{}", entries.render(0));
+        text.push('\n');
+        text += &entries.render(0);
     }
     text
 }

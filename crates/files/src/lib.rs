@@ -105,10 +105,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Makes something under a hidden name beside a file that no other has.
-fn beside<T>(
-    target: &Path,
-    make: impl Fn(&Path) -> io::Result<T>,
-) -> io::Result<(T, PathBuf)> {
+fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Small models and data of a known distribution.
 
-use ndarray::{Array2, ArrayD, Axis, IxDyn};
+use ndarray::{Array2, ArrayD, Axis, Ix2, IxDyn};
 use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
 use taste_stein::stats::random::Random;
 
@@ -130,7 +130,9 @@ pub(crate) fn pictures(rows: usize, height: usize, width: usize, seed: u64) -> A
     let mut values = ArrayD::zeros(IxDyn(&[rows, height, width]));
     for mut picture in values.axis_iter_mut(Axis(0)) {
         let (upright, at) = (random.below(2) == 0, random.below(height.min(width)));
-        for ((y, x), v) in picture.view_mut().into_dimensionality().unwrap().indexed_iter_mut() {
+        for ((y, x), v) in
+            picture.view_mut().into_dimensionality::<Ix2>().unwrap().indexed_iter_mut()
+        {
             let bar = if (if upright { x } else { y }) == at { 120 } else { 0 };
             *v = u8::try_from(40 + random.below(60) + bar).unwrap();
         }

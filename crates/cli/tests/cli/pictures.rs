@@ -136,7 +136,7 @@ fn pictures_that_do_not_fit_are_named() {
     place.ok(&format!("{FIT} --data train.npy"));
     fs::write(place.path("new/005.png"), b"no picture").unwrap();
     place.fails("score detector.onnx new -o s.csv", "new/005.png: it is neither PNG nor JPEG");
-    place.fails("explain detector.onnx new -o maps", "this detector has no maps");
+    place.fails("explain detector.onnx new -o maps", "new/005.png: it is neither PNG nor JPEG");
     let run = place.ok("score detector.onnx new --skip-bad");
     assert!(run.err.contains("warning: left out new/005.png"), "{}", run.err);
     assert_eq!(run.out.lines().count(), 12);
