@@ -81,7 +81,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
                 report.batches.len(),
                 args.permutations,
                 p_value(reachable.min(1.0)),
-                (report.batches.len() as f64 / alpha).ceil()
+                (report.batches.len() as f64 / alpha - 1e-9).ceil() - 1.0
             ));
         }
         for batch in report.batches.iter().filter(|b| b.shift.not_finite > 0) {
