@@ -10,9 +10,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3, IxDyn};
 use serde::Serialize;
-use taste_data::{Dataset, Options, Samples, npy::Writer};
+use taste_data::{Options, Samples, npy::Writer};
 use taste_report::{Bars, Figure, Heatmap, Panel, Picture, Scale};
-use taste_stein::Detector;
+use taste_stein::{Detector, channel_axis, over_channels};
 
 use crate::{
     Outcome,
@@ -83,17 +83,17 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
         bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
     }
-    fs::create_dir_all(&args.out)
-        .with_context(|| format!("{}: the folder can't be made", args.out.display()))?;
+    let folder = NewFolder::make(&args.out)?;
     let maps_path = args.out.join("maps.npy");
     let mut writer = None::<Writer<f32>>;
     let mut chosen: BTreeMap<(Reverse<u32>, usize), Explained> = BTreeMap::new();
     let shape = detector.manifest().model.sample_shape.clone();
-    let flat_shape = if shape.len() == 3 { shape[1..].to_vec() } else { shape.clone() };
+    let mut flat_shape = shape.clone();
+    channel_axis(&shape).map(|axis| flat_shape.remove(axis));
     let mut sizes = ArrayD::<f64>::zeros(IxDyn(&flat_shape));
     let samples = detection.each(&data, |chunk, scores| {
         let map = scores.map.as_ref().context("the detector gave no map")?;
-        let map = if map.ndim() == 4 { map.sum_axis(Axis(1)) } else { map.clone() };
+        let map = over_channels(map);
         let writer = match &mut writer {
             Some(writer) => writer,
             None => {
@@ -113,9 +113,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
                 continue;
             }
             let score = scores.score[i];
-            // Non-negative floats order as their bits; what is no number comes first.
-            let rank = if score.is_nan() { u32::MAX } else { score.max(0.0).to_bits() };
-            let rank = if args.samples.is_empty() { Reverse(rank) } else { Reverse(0) };
+            let rank = Reverse(if args.samples.is_empty() { rank(score) } else { 0 });
             let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
             let explained = Explained {
                 index,
@@ -140,8 +138,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     if let Some(writer) = writer {
         writer.finish()?;
     }
+    folder.keep();
     let mut explained: Vec<Explained> = chosen.into_values().collect();
-    let names = names(&data, &flat_shape);
+    let columns = data.columns().or(detector.manifest().data.columns.as_deref());
+    let names = names(columns, &flat_shape);
     for sample in &mut explained {
         sample.top = largest(&sample.map, &names);
     }
@@ -183,10 +183,48 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// A number that orders scores; what is no number comes last.
+fn rank(score: f32) -> u32 {
+    let bits = score.to_bits();
+    match (score.is_nan(), score.is_sign_negative()) {
+        (true, _) => u32::MAX,
+        (false, true) => !bits,
+        (false, false) => bits | (1 << 31),
+    }
+}
+
+/// A folder that goes again if nothing comes of it.
+struct NewFolder {
+    made: Vec<PathBuf>,
+}
+
+impl NewFolder {
+    fn make(path: &Path) -> Result<Self> {
+        let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
+        let made = missing.map(Path::to_owned).collect();
+        fs::create_dir_all(path)
+            .map_err(|e| anyhow::anyhow!("-o {}: the folder can't be made: {e}", path.display()))?;
+        Ok(Self { made })
+    }
+
+    fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // What holds files stays.
+        for folder in &self.made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 /// Names of the entries of a map summed over channels.
-fn names(data: &Dataset, shape: &[usize]) -> Vec<String> {
-    match (data.columns(), shape) {
-        (Some(columns), [_]) => columns.to_vec(),
+fn names(columns: Option<&[String]>, shape: &[usize]) -> Vec<String> {
+    match (columns, shape) {
+        (Some(columns), [size]) if columns.len() == *size => columns.to_vec(),
         (_, [height, width]) => (0..height * width)
             .map(|i| format!("row {}, column {}", i / width.max(&1), i % width.max(&1)))
             .collect(),
@@ -258,6 +296,9 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
         return Some(Picture::grey(&grey, low, high));
     }
     let mut sample = values.view().into_dimensionality::<Ix3>().ok()?.to_owned();
+    if channel_axis(values.shape()) == Some(2) {
+        sample = sample.permuted_axes([2, 0, 1]).as_standard_layout().into_owned();
+    }
     for (c, mut channel) in sample.axis_iter_mut(Axis(0)).enumerate() {
         let (mean, std) = (at(&options.mean, c, 0.0), at(&options.std, c, 1.0));
         channel.mapv_inplace(|v| v * std + mean);

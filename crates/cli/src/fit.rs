@@ -28,6 +28,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let model = Model::open(&args.model)?;
     let options = args.reading.options(sample_shape(&model)?)?;
     let train = Dataset::open(&args.data, &options)?;
+    let options = train.pinned(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let score = specification(args, &options)?;
@@ -71,6 +72,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     }
     if let Some(tail) = args.tail {
         fit = fit.tail(tail);
+    }
+    if let Some(batch) = args.run.batch() {
+        fit = fit.batch(batch);
     }
     if args.map || args.no_map {
         fit = fit.map(args.map);

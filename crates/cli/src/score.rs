@@ -87,9 +87,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let decision = &detector.manifest().decision;
     if !with.run.quiet {
         let share = 100.0 * flagged as f64 / samples as f64;
-        let expected = decision.alpha.map_or_else(String::new, |a| {
-            format!(", {} % expected without a shift", number(100.0 * a))
-        });
+        let expected = decision
+            .alpha
+            .map_or_else(String::new, |a| format!(", {} % expected without a shift", percent(a)));
         tell(&format!(
             "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
             count(samples, "sample"),

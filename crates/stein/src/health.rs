@@ -18,12 +18,15 @@ pub(crate) struct Evidence<'a> {
     /// Whether the model has kinks, whose curvature no Laplacian taken point by point sees.
     pub(crate) kinked: bool,
     pub(crate) calibration_given: bool,
+    /// Samples that the score model was fitted to, and those left out as they have entries that are not finite.
+    pub(crate) fitted: (usize, usize),
 }
 
 /// All findings.
 pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
     let checks = [
         stein_identity(of),
+        left_out(of),
         not_finite(of),
         saturation(of),
         flat(of),
@@ -79,6 +82,20 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}."
     );
     finding("stein identity", level, ratio, message)
+}
+
+fn left_out(of: &Evidence<'_>) -> Option<Finding> {
+    let (fitted, bad) = of.fitted;
+    if bad == 0 {
+        return None;
+    }
+    let share = bad as f64 / (fitted + bad) as f64;
+    let level = if share > 0.01 { Level::Warning } else { Level::Note };
+    let message = format!(
+        "{bad} of {} samples for the score model have NaN or infinite entries; it was fitted without them.",
+        fitted + bad
+    );
+    finding("finite samples", level, share, message)
 }
 
 fn not_finite(of: &Evidence<'_>) -> Option<Finding> {

@@ -2,6 +2,7 @@
 
 mod divide;
 pub(crate) mod passes;
+mod watch;
 
 use std::collections::HashMap;
 
@@ -24,6 +25,7 @@ use crate::{
 };
 use divide::Division;
 use passes::{Calibrated, HeldOut};
+use watch::Watched;
 
 /// Above this many classes, one residual a sample takes the place of one a class.
 const MANY_CLASSES: usize = 128;
@@ -68,6 +70,7 @@ pub struct Fit<'a> {
     rule: Rule,
     map: Option<bool>,
     held_out: usize,
+    batch: Option<usize>,
     reading: serde_json::Value,
     backend: Backend,
     threads: usize,
@@ -88,6 +91,7 @@ impl<'a> Fit<'a> {
             rule: Rule::Conformal,
             map: None,
             held_out: 10_000,
+            batch: None,
             reading: serde_json::Value::Null,
             backend: Backend::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -186,6 +190,13 @@ impl<'a> Fit<'a> {
         self
     }
 
+    /// How many samples go through the engine at once; by default as many as memory allows.
+    #[must_use]
+    pub fn batch(mut self, samples: usize) -> Self {
+        self.batch = Some(samples.max(1));
+        self
+    }
+
     /// How files become samples, to be kept in the manifest and repeated when samples are scored.
     #[must_use]
     pub fn reading(mut self, options: serde_json::Value) -> Self {
@@ -237,7 +248,10 @@ impl<'a> Fit<'a> {
             self.request.seed,
         )?;
         (self.progress)(Stage::Score, 0, division.fitted);
-        let score = self.score.fit(&division.fit(train), self.request.seed)?;
+        let part = division.fit(train);
+        let watched = Watched::new(&part);
+        let score = self.score.fit(&watched, self.request.seed)?;
+        let left_out = watched.not_finite();
         (self.progress)(Stage::Score, division.fitted, division.fitted);
         let residual =
             residual::build(&mut draft, &*score, &self.operator, plan.subject, plan.map)?;
@@ -272,12 +286,13 @@ impl<'a> Fit<'a> {
             calibration: calibration.map(|c| c.name().to_owned()),
             reading: self.reading.clone(),
             columns: train.columns().map(<[String]>::to_vec),
-            fitted: if self.score.learns() { division.fitted } else { 0 },
+            fitted: if self.score.learns() { division.fitted - left_out } else { 0 },
+            left_out,
             adjusted: held_out.count(),
             calibrated: calibrated.scores.len(),
             not_finite: held_out.not_finite() + calibrated.not_finite,
         };
-        manifest.model.chunk = draft.chunk(&outputs);
+        manifest.model.chunk = self.chunk(&draft, &outputs);
         manifest.decision.threshold =
             Calibration::new(calibrated.scores.iter().map(|&s| f64::from(s)))
                 .threshold(self.alpha, self.rule)?;
@@ -303,6 +318,7 @@ impl<'a> Fit<'a> {
                 matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
             }),
             calibration_given,
+            fitted: (manifest.data.fitted, left_out),
         });
         let reference = Reference { rows: calibrated.reference };
         Detector::assemble(Pieces { graph, manifest, lookup, reference, maps })
@@ -379,6 +395,10 @@ impl<'a> Fit<'a> {
         }
         let map = self.map.unwrap_or(draft.dimension() <= SMALL);
         Ok(Plan { subject, aggregate, tail, map })
+    }
+
+    fn chunk(&self, draft: &Draft, outputs: &[(String, Id)]) -> usize {
+        self.batch.unwrap_or_else(|| draft.chunk(outputs))
     }
 
     fn compile(&self, draft: &Draft, outputs: &[(String, Id)]) -> Result<Runner, Error> {

@@ -14,6 +14,7 @@ mod log_density;
 mod map;
 mod moments;
 mod network;
+mod noise;
 mod random;
 mod rows;
 mod shrinkage;

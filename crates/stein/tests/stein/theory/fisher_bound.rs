@@ -1,5 +1,5 @@
 //! What a wrong score adds to the adjusted functional is at most √J · ‖∇f‖₄ · ‖q/p − 1‖₄, with J the Fisher divergence
-//! E_p‖s̃ − s‖² (equation 10). For p = N(0, I), q = N(a, I) and s̃ = −c·x, J and the last norm have closed forms.
+//! `E_p‖s̃ − s‖²` (section 4.3). For p = N(0, I), q = N(a, I) and s̃ = −c·x, J and the last norm have closed forms.
 
 use taste_engine::{Model, Target};
 use taste_stein::Operator;
@@ -13,7 +13,7 @@ use crate::common::{Scaled, network};
 
 const ROWS: usize = 16_384;
 
-/// E_q[L̃f] − E_p[L̃f] − S_f(p, q), from the difference of residuals at the same samples.
+/// `E_q[L̃f] − E_p[L̃f] − S_f(p, q)`, from the difference of residuals at the same samples.
 fn added(model: &Model, factor: f64, shift: &[f64]) -> Estimate {
     let p = Mixture::unit(&vec![0.0; shift.len()]);
     let mean = |of: &Mixture, seed: u64| {
@@ -22,12 +22,12 @@ fn added(model: &Model, factor: f64, shift: &[f64]) -> Estimate {
             let target = Some(Target::Output(0));
             residuals(model, &score, &Operator::Langevin, target, false, &samples).components
         };
-        Estimate::of_column((at(Scaled(factor)) - at(Scaled(1.0))).column(0))
+        Estimate::of_column(&(at(Scaled(factor)) - at(Scaled(1.0))).column(0))
     };
     Estimate::combined(&[(1.0, mean(&p.moved(shift), 91)), (-1.0, mean(&p, 92))])
 }
 
-/// ‖q/p − 1‖₄ from E_p[(q/p)ᵏ] = exp(k(k − 1)|a|²/2).
+/// ‖q/p − 1‖₄ from `E_p[(q/p)ᵏ] = exp(k(k − 1)|a|²/2)`.
 fn ratio_norm(shift: &[f64]) -> f64 {
     let square = dot(shift, shift);
     let moment = |k: f64| (k * (k - 1.0) / 2.0 * square).exp();
