@@ -8,16 +8,17 @@ use taste_engine::{Backend, Value};
 use taste_train::{Augment, Decay, Progress, Trained, Training, networks};
 
 fn open(folder: &Path, part: &str) -> Result<Dataset, Box<dyn Error>> {
-    let options = Options {
-        sample_shape: Some(vec![1, 64, 64]),
-        pad: Some((64, 64)),
-        ..Options::default()
-    };
+    let options =
+        Options { sample_shape: Some(vec![1, 64, 64]), pad: Some((64, 64)), ..Options::default() };
     let file = folder.join(format!("{part}-images-idx3-ubyte.gz"));
     Ok(Dataset::open(&file, &options)?)
 }
 
-fn accuracy(trained: &Trained, samples: &dyn Samples, backend: &Backend) -> Result<f64, Box<dyn Error>> {
+fn accuracy(
+    trained: &Trained,
+    samples: &dyn Samples,
+    backend: &Backend,
+) -> Result<f64, Box<dyn Error>> {
     let mut session = backend.load(&trained.model()?, &["logits"], 2)?;
     let (mut right, mut count) = (0usize, 0usize);
     for chunk in samples.chunks(250)? {
@@ -44,12 +45,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (train, test) = (open(folder.as_ref(), "train")?, open(folder.as_ref(), "t10k")?);
     let progress = |p: &Progress| {
         let (point, left) = (p.point, p.left.as_secs());
-        println!("step {} loss {:.4} held out {:.4?} left {left} s", point.step, point.loss, point.held_out);
+        println!(
+            "step {} loss {:.4} held out {:.4?} left {left} s",
+            point.step, point.loss, point.held_out
+        );
     };
     let kept = format!("{what}.safetensors");
     let (classifier, score) = (networks::paper_digits(), networks::paper_score([1, 64, 64]));
     let training = match what.as_str() {
-        "classifier" => Training::classifier(&classifier).augment(Augment { flip: false, shift: 4 }),
+        "classifier" => {
+            Training::classifier(&classifier).augment(Augment { flip: false, shift: 4 })
+        }
         _ => Training::score(&score, 0.2).average(0.995),
     };
     let steps: usize = steps.parse()?;

@@ -9,7 +9,14 @@ use taste_stein::stats::random::Random;
 use taste_train::{Network, Training, networks};
 
 fn cases() -> Vec<(&'static str, Network, usize)> {
-    let small = Network::new(&[1, 16, 16]).conv(16, 3).relu().average_pool(2).flatten().dense(64).relu().dense(10);
+    let small = Network::new(&[1, 16, 16])
+        .conv(16, 3)
+        .relu()
+        .average_pool(2)
+        .flatten()
+        .dense(64)
+        .relu()
+        .dense(10);
     vec![
         ("mlp 784-512-512-10", networks::mlp(784, &[512, 512], 10), 128),
         ("small convolutions", small, 128),
@@ -30,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let shape = [&[rows], network.sample_shape()].concat();
         #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
         let values = ArrayD::from_shape_simple_fn(shape, || random.uniform() as f32);
-        let samples = InMemory::new(name, values).with_labels((0..rows as i64).map(|i| i % 10).collect());
+        let samples =
+            InMemory::new(name, values).with_labels((0..rows as i64).map(|i| i % 10).collect());
         let times = RefCell::new(vec![Instant::now()]);
         let progress = |_: &_| times.borrow_mut().push(Instant::now());
         let training = match network.result_shape()?[..] {
@@ -38,7 +46,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => Training::score(&network, 0.2),
         };
         let steps = if name.contains("paper") { 8 } else { 40 };
-        training.steps(steps).batch(batch).rate(1e-4).backend(backend.clone(), 2).progress(&progress).run(&samples)?;
+        training
+            .steps(steps)
+            .batch(batch)
+            .rate(1e-4)
+            .backend(backend.clone(), 2)
+            .progress(&progress)
+            .run(&samples)?;
         let mut spans: Vec<f64> =
             times.borrow().windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).skip(1).collect();
         spans.sort_by(f64::total_cmp);

@@ -81,10 +81,11 @@ impl Checkpoint {
         };
         let notes = serde_json::to_string(&notes).map_err(|e| self.fail(e.to_string()))?;
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
-        let mut add = |kind: &str, name: &str, shape: &[usize], values: &mut dyn Iterator<Item = f32>| {
-            let bytes = values.flat_map(f32::to_le_bytes).collect();
-            tensors.push((format!("{kind}/{name}"), shape.to_vec(), bytes));
-        };
+        let mut add =
+            |kind: &str, name: &str, shape: &[usize], values: &mut dyn Iterator<Item = f32>| {
+                let bytes = values.flat_map(f32::to_le_bytes).collect();
+                tensors.push((format!("{kind}/{name}"), shape.to_vec(), bytes));
+            };
         let sets = [
             ("weight", Some(&state.weights)),
             ("average", state.average.as_ref()),
@@ -105,7 +106,8 @@ impl Checkpoint {
         });
         let views = views.collect::<Result<Vec<_>, _>>().map_err(|e| self.fail(e.to_string()))?;
         let entry = HashMap::from([(ENTRY.to_owned(), notes)]);
-        let bytes = safetensors::serialize(views, Some(entry)).map_err(|e| self.fail(e.to_string()))?;
+        let bytes =
+            safetensors::serialize(views, Some(entry)).map_err(|e| self.fail(e.to_string()))?;
         self.replace(&bytes).map_err(|e| self.fail(format!("it can't be written: {e}")))?;
         self.saved = Instant::now();
         Ok(())
@@ -122,7 +124,8 @@ impl Checkpoint {
 
     /// What the file holds, in the form of a state at the start of the same run; nothing if there is no file.
     pub(crate) fn load(&self, start: &State) -> Result<Option<State>, Error> {
-        let count: usize = start.weights.iter().map(|w| w.1.shape().iter().product::<usize>()).sum();
+        let count: usize =
+            start.weights.iter().map(|w| w.1.shape().iter().product::<usize>()).sum();
         let most = count.saturating_mul(4 * 5).saturating_add(REST);
         let file = match fs::File::open(&self.path) {
             Ok(file) => file,
@@ -136,7 +139,8 @@ impl Checkpoint {
         if bytes.len() > most {
             return Err(self.fail("it is larger than a checkpoint of this network can be"));
         }
-        let broken = |e: safetensors::SafeTensorError| self.fail(format!("it is no checkpoint: {e}"));
+        let broken =
+            |e: safetensors::SafeTensorError| self.fail(format!("it is no checkpoint: {e}"));
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
         let notes = header.metadata().as_ref().and_then(|m| m.get(ENTRY));
         let notes = notes.ok_or_else(|| self.fail("it is no checkpoint of a training run"))?;
@@ -173,7 +177,8 @@ impl Checkpoint {
         let missing = String::new();
         let keys = self.recipe.keys().chain(notes.recipe.keys());
         for key in keys {
-            let [here, there] = [&self.recipe, &notes.recipe].map(|r| r.get(key).unwrap_or(&missing));
+            let [here, there] =
+                [&self.recipe, &notes.recipe].map(|r| r.get(key).unwrap_or(&missing));
             if here != there {
                 return Err(self.fail(format!(
                     "it belongs to another run: its {key} is {there}, and here it is {here}"

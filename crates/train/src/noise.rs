@@ -45,9 +45,9 @@ impl Noise {
             Self::Range(low, high) => Err(request(format!(
                 "the deviations of the noise must rise from above 0, but go from {low} to {high}"
             ))),
-            Self::Steps(_, steps) => {
-                Err(request(format!("a diffusion has 2 to a million steps, but {steps} are asked for")))
-            }
+            Self::Steps(_, steps) => Err(request(format!(
+                "a diffusion has 2 to a million steps, but {steps} are asked for"
+            ))),
         }
     }
 

@@ -124,7 +124,9 @@ impl Trained {
                 (noise, level.floor())
             }
             Some(noise) => {
-                return Err(request(format!("the network learned {noise:?}, not the level {level}")));
+                return Err(request(format!(
+                    "the network learned {noise:?}, not the level {level}"
+                )));
             }
             None => return Err(request("the network was not trained to find a score")),
         };

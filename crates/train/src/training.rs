@@ -10,7 +10,7 @@ use taste_data::Samples;
 use taste_engine::Backend;
 
 use crate::{
-    Augment, Decay, Error, Network, Parameters, Point, Progress, Trained,
+    Augment, Decay, Error, Network, Parameters, Progress, Trained,
     adam::{Update, norm},
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
@@ -283,9 +283,12 @@ impl<'a> Training<'a> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
-            true => Ok(()),
-            false => Err(request(format!("{name} must be above 0, but is {value}"))),
+        let positive = |name: &str, value: f64| {
+            if value > 0.0 && value.is_finite() {
+                Ok(())
+            } else {
+                Err(request(format!("{name} must be above 0, but is {value}")))
+            }
         };
         positive("the number of steps", self.steps as f64)?;
         positive("the size of a batch", self.batch as f64)?;
@@ -295,9 +298,10 @@ impl<'a> Training<'a> {
         let noise = self.noise();
         noise.map_or(Ok(()), Noise::check)?;
         if noise.is_some_and(Noise::has_levels) != self.network.has_level() {
-            return Err(request(match self.network.has_level() {
-                true => "the network is told a noise level, and this training has none",
-                false => "the network must be told the noise level: with_level",
+            return Err(request(if self.network.has_level() {
+                "the network is told a noise level, and this training has none"
+            } else {
+                "the network must be told the noise level: with_level"
             }));
         }
         if !(0.0..1.0).contains(&self.held_out) {
@@ -367,9 +371,10 @@ impl<'a> Training<'a> {
             Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
         let loss = self.loss();
         let mut step = Step::compile(self.network, loss, &self.backend, self.threads)?;
-        let mut check = match self.held_out > 0.0 {
-            true => Some(Check::compile(self.network, loss, &self.backend, self.threads)?),
-            false => None,
+        let mut check = if self.held_out > 0.0 {
+            Some(Check::compile(self.network, loss, &self.backend, self.threads)?)
+        } else {
+            None
         };
         let first = self.network.parameters(weight_seed(self.seed))?;
         let mut state = State::new(&first, self.average.is_some());
@@ -379,9 +384,9 @@ impl<'a> Training<'a> {
             decay: self.decay,
             steps: self.steps,
         };
-        let mut checkpoint = self.checkpoint.map(|(path, every)| {
-            Checkpoint::new(path, every, self.recipe(&batches))
-        });
+        let mut checkpoint = self
+            .checkpoint
+            .map(|(path, every)| Checkpoint::new(path, every, self.recipe(&batches)));
         if let Some(kept) = checkpoint.as_ref().map(|c| c.load(&state)).transpose()?.flatten() {
             state = kept;
         }

@@ -19,8 +19,7 @@ fn samples(values: &Array2<f64>) -> InMemory {
 /// Two classes that a circle divides.
 fn rings(rows: usize, seed: u64) -> InMemory {
     let points = normal(rows, 2, seed);
-    let labels =
-        points.outer_iter().map(|p| i64::from(p.dot(&p) > 2.0 * 2f64.ln())).collect();
+    let labels = points.outer_iter().map(|p| i64::from(p.dot(&p) > 2.0 * 2f64.ln())).collect();
     samples(&points).with_labels(labels)
 }
 
@@ -115,9 +114,8 @@ fn score_matching_finds_the_score_of_a_gaussian() {
     let draw = |rows, seed| normal(rows, 2, seed).dot(&array![[1.0, 0.6], [0.0, 0.6]]);
     let (a, b, c) = (1.0 + SIGMA * SIGMA, 0.6, 0.72 + SIGMA * SIGMA);
     let determinant = a * c - b * b;
-    let score = |x: [f64; 2]| {
-        [-(c * x[0] - b * x[1]) / determinant, -(a * x[1] - b * x[0]) / determinant]
-    };
+    let score =
+        |x: [f64; 2]| [-(c * x[0] - b * x[1]) / determinant, -(a * x[1] - b * x[0]) / determinant];
     let fresh = draw(2000, 11) + normal(2000, 2, 12) * SIGMA;
     let network = Network::new(&[2]).dense(64).silu().dense(2);
     let error = |rows: usize| {

@@ -16,8 +16,8 @@ use crate::{
     pointwise::{RELU, Scalar, Unary, samples},
 };
 use pieces::{Clip, Elu, HardSigmoid, HardSwish, LeakyRelu, Shrink, ThresholdedRelu};
-use smooth::{Gelu, Mish, Softplus, TanhGelu};
 pub(crate) use smooth::{Gelu, Softplus, Swish};
+use smooth::{Mish, TanhGelu};
 
 fn scaled(e: &mut Emitter<'_>, x: String, factor: f64) -> String {
     if factor.to_bits() == 1.0f64.to_bits() {

@@ -13,7 +13,7 @@ use crate::{Entry, Reader, Sample};
 use step::Stairs;
 pub(crate) use step::{Sign, Step, floor};
 pub(crate) use table::{
-    COS, SIN, ABS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, erf, gauss,
+    ABS, COS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SIN, SQRT, TANH, erf, gauss,
 };
 use table::{ACOS, ACOSH, ASIN, ASINH, ATAN, ATANH, COSH, SINH, SOFTSIGN, TAN};
 

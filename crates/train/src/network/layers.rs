@@ -17,9 +17,10 @@ pub(super) fn size(b: &Build<'_>, x: Id, axis: usize) -> Result<usize, OpError> 
 }
 
 fn expect_rank(b: &Build<'_>, x: Id, rank: usize, what: &str) -> Result<(), OpError> {
-    match b.fact(x).rank() == rank {
-        true => Ok(()),
-        false => Err(OpError::invalid(format!("it wants {what}"))),
+    if b.fact(x).rank() == rank {
+        Ok(())
+    } else {
+        Err(OpError::invalid(format!("it wants {what}")))
     }
 }
 

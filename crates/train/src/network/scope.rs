@@ -43,13 +43,7 @@ pub struct Scope<'p> {
 
 impl<'p> Scope<'p> {
     fn new(source: Source<'p>) -> Self {
-        Self {
-            source,
-            path: Vec::new(),
-            declared: Vec::new(),
-            ids: Vec::new(),
-            condition: None,
-        }
+        Self { source, path: Vec::new(), declared: Vec::new(), ids: Vec::new(), condition: None }
     }
 
     /// Weights become inputs of the graph.

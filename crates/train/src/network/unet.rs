@@ -29,7 +29,8 @@ fn convolve(
     b: &mut Build<'_>,
     x: Id,
     [channels, size, stride]: [usize; 3],
-    (name, scope): (&str, &mut Scope<'_>),
+    name: &str,
+    scope: &mut Scope<'_>,
 ) -> Result<Id, OpError> {
     scope.inside(name, |scope| Convolution { channels, size, stride }.build(b, x, scope))
 }
@@ -38,18 +39,16 @@ fn convolve(
 fn block(b: &mut Build<'_>, x: Id, width: usize, scope: &mut Scope<'_>) -> Result<Id, OpError> {
     let y = scope.inside("norm1", |scope| normalize(b, x, scope))?;
     let y = layers::silu(b, y)?;
-    let y = convolve(b, y, [width, 3, 1], ("conv1", scope))?;
+    let y = convolve(b, y, [width, 3, 1], "conv1", scope)?;
     let y = match scope.condition() {
         Some(_) => scope.inside("condition", |scope| Condition.build(b, y, scope))?,
         None => y,
     };
     let y = scope.inside("norm2", |scope| normalize(b, y, scope))?;
     let y = layers::silu(b, y)?;
-    let y = convolve(b, y, [width, 3, 1], ("conv2", scope))?;
-    let x = match size(b, x, 1)? == width {
-        true => x,
-        false => convolve(b, x, [width, 1, 1], ("shortcut", scope))?,
-    };
+    let y = convolve(b, y, [width, 3, 1], "conv2", scope)?;
+    let x =
+        if size(b, x, 1)? == width { x } else { convolve(b, x, [width, 1, 1], "shortcut", scope)? };
     b.add(x, y)
 }
 
@@ -60,7 +59,7 @@ fn attend(b: &mut Build<'_>, x: Id, scope: &mut Scope<'_>) -> Result<Id, OpError
     let flat = [shape[0], Dim::from(channels), Dim::from(pixels)];
     let y = scope.inside("norm", |scope| normalize(b, x, scope))?;
     let mut part = |b: &mut Build<'_>, name: &str| {
-        let part = convolve(b, y, [channels, 1, 1], (name, scope))?;
+        let part = convolve(b, y, [channels, 1, 1], name, scope)?;
         b.reshape(part, &flat)
     };
     let (query, key, value) = (part(b, "query")?, part(b, "key")?, part(b, "value")?);
@@ -71,7 +70,7 @@ fn attend(b: &mut Build<'_>, x: Id, scope: &mut Scope<'_>) -> Result<Id, OpError
     let weights = b.transpose(weights, &[0, 2, 1])?;
     let mixed = functions::matmul(b, value, weights)?;
     let mixed = b.reshape(mixed, &shape)?;
-    let mixed = convolve(b, mixed, [channels, 1, 1], ("out", scope))?;
+    let mixed = convolve(b, mixed, [channels, 1, 1], "out", scope)?;
     b.add(x, mixed)
 }
 
@@ -84,18 +83,19 @@ impl Layer for UNet {
         let channels = size(b, x, 1)?;
         let halvings = self.widths.len().saturating_sub(1);
         let divides = |axis| Ok::<_, OpError>(size(b, x, axis)?.is_multiple_of(1 << halvings));
-        let (Some(&first), true) = (self.widths.first(), halvings < 16 && divides(2)? && divides(3)?)
+        let (Some(&first), true) =
+            (self.widths.first(), halvings < 16 && divides(2)? && divides(3)?)
         else {
             return Err(OpError::invalid(format!(
                 "it wants widths, and images that can be halved {halvings} times"
             )));
         };
-        let mut y = convolve(b, x, [first, 3, 1], ("in", scope))?;
+        let mut y = convolve(b, x, [first, 3, 1], "in", scope)?;
         let mut seen = Vec::new();
         for (level, &width) in self.widths.iter().enumerate() {
             let name = format!("down{level}");
             y = scope.inside(&name, |scope| {
-                let y = if level == 0 { y } else { convolve(b, y, [width, 3, 2], ("halve", scope))? };
+                let y = if level == 0 { y } else { convolve(b, y, [width, 3, 2], "halve", scope)? };
                 block(b, y, width, scope)
             })?;
             seen.push(y);
@@ -114,7 +114,7 @@ impl Layer for UNet {
                     return Ok(y);
                 }
                 let y = layers::enlarge(b, y, 2)?;
-                convolve(b, y, [self.widths[level - 1], 3, 1], ("enlarge", scope))
+                convolve(b, y, [self.widths[level - 1], 3, 1], "enlarge", scope)
             })?;
         }
         let y = scope.inside("norm", |scope| normalize(b, y, scope))?;

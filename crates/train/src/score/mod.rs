@@ -11,7 +11,7 @@ use taste_engine::Backend;
 use taste_graph::{Build, Id};
 use taste_stein::score::{ScoreModel, Specification};
 
-use crate::{Decay, Error, Network, Trained, Training, networks, error::request};
+use crate::{Decay, Error, Network, Trained, Training, error::request, networks};
 use standard::{Standard, Standardized};
 
 /// How the specification is written.
@@ -119,9 +119,10 @@ impl TrainScore {
             .backend(self.backend.clone(), self.threads)
             .run(&standardized)?;
         let entries: usize = samples.sample_shape().iter().product();
-        let gaussian = match entries <= MOST_GAUSSIAN {
-            true => gaussian::loss(&standardized, self.sigma)?,
-            false => None,
+        let gaussian = if entries <= MOST_GAUSSIAN {
+            gaussian::loss(&standardized, self.sigma)?
+        } else {
+            None
         };
         Ok(TrainedScore { asked: self.clone(), seed, standard, trained, gaussian })
     }

@@ -99,7 +99,8 @@ impl Samples for Standardized<'_> {
     }
 
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, taste_data::Error> {
-        let [mean, inverse] = [self.standard.mean.clone(), self.standard.deviation.mapv(|d| 1.0 / d)];
+        let [mean, inverse] =
+            [self.standard.mean.clone(), self.standard.deviation.mapv(|d| 1.0 / d)];
         #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
         let [mean, inverse] = [mean, inverse].map(|a| a.mapv(|v| v as f32));
         Ok(Box::new(self.of.chunks(rows)?.map(move |chunk| {

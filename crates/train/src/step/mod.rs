@@ -129,7 +129,11 @@ impl Check {
 fn feeds<'a>(batch: &'a Batch, weights: &'a [(String, Value)]) -> Vec<(&'a str, &'a Value)> {
     let samples = [(INPUT, &batch.input), (TARGET, &batch.target)];
     let level = batch.level.iter().map(|level| (LEVEL, level));
-    samples.into_iter().chain(level).chain(weights.iter().map(|(name, v)| (name.as_str(), v))).collect()
+    samples
+        .into_iter()
+        .chain(level)
+        .chain(weights.iter().map(|(name, v)| (name.as_str(), v)))
+        .collect()
 }
 
 #[cfg(test)]

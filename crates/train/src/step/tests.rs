@@ -22,8 +22,7 @@ fn networks() -> [(&'static str, Network, Loss); 4] {
         .max_pool(2)
         .global_average()
         .dense(3);
-    let images =
-        Network::new(&[1, 4, 4]).conv(2, 3).average_pool(2).silu().enlarge(2).conv(1, 3);
+    let images = Network::new(&[1, 4, 4]).conv(2, 3).average_pool(2).silu().enlarge(2).conv(1, 3);
     [
         ("mlp", mlp, Loss::CrossEntropy),
         ("convolutional", convolutional, Loss::CrossEntropy),
