@@ -44,6 +44,44 @@ pub(super) struct Row {
     pub(super) accuracy: Option<f64>,
 }
 
+impl Found {
+    /// The accuracy on fresh samples.
+    pub(super) fn usual(&self) -> f64 {
+        self.row(Change::Nothing).and_then(|row| row.accuracy).unwrap_or(0.0)
+    }
+
+    pub(super) fn row(&self, change: Change) -> Option<&Row> {
+        self.rows.iter().find(|row| row.change == change)
+    }
+
+    /// The share of false alarms that was asked for.
+    pub(super) fn alpha(&self) -> f64 {
+        self.detector.manifest().decision.alpha.unwrap_or(0.05)
+    }
+
+    /// The number of the glyph that is shown under every change: the first square.
+    pub(super) fn shown(&self) -> usize {
+        let labels = self.row(Change::Nothing).map(|row| &row.glyphs.labels);
+        let square = |labels: &Vec<Option<usize>>| {
+            labels.iter().position(|&label| label == Shape::Square.label())
+        };
+        labels.and_then(square).unwrap_or(0)
+    }
+}
+
+impl Row {
+    /// How far the mean score lies from that of calibration samples, in their standard deviations.
+    pub(super) fn effect(&self) -> f64 {
+        let score = self.shift.quantities.iter().find(|q| q.name == "score");
+        score.map_or(f64::NAN, |q| q.effect)
+    }
+
+    /// The share of samples that are flagged one by one.
+    pub(super) fn flagged(&self) -> f64 {
+        self.shift.flagged as f64 / self.shift.samples as f64
+    }
+}
+
 pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     let train = Change::Nothing.batch(seeds.of("glyphs, training"), size.glyphs);
     let labels = train.labels.iter().flatten().map(|&label| label as i64).collect();

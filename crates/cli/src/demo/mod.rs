@@ -2,15 +2,21 @@
 
 mod canvas;
 mod change;
+mod commands;
 mod glyph;
 mod glyphs;
+mod json;
+mod judge;
+mod leave;
+mod page;
 mod plane;
+mod text;
 mod watch;
 
 use anyhow::Result;
 use taste_stein::stats::random::Random;
 
-use crate::{Outcome, args::DemoArgs, print};
+use crate::{Outcome, args::DemoArgs, files::NewFolder, print, print_json};
 use watch::Watch;
 
 /// How much is drawn and learnt.
@@ -62,18 +68,20 @@ impl Seeds {
 pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
     let size = if args.fast { &Size::FAST } else { &Size::FULL };
     let (seeds, watch) = (Seeds(args.seed), Watch { quiet: args.quiet });
-    let t = std::time::Instant::now();
+    let folder = NewFolder::make("--out", &args.out)?;
+    watch.say("the plane: training a regressor, fitting its detector, moving the data");
     let plane = plane::run(size, seeds, &watch)?;
-    for m in plane.turns.iter().step_by(3).chain([&plane.rest]) {
-        print(&format!("{:?} err {:.3} S {:.3} {:?} ll {:.2} flagged {:.2}\n", m.angle, m.error, m.signal, m.interval, m.log_likelihood, m.flagged))?;
+    watch.say("glyphs: training a classifier");
+    let found = glyphs::run(size, seeds, &watch)?;
+    let report = args.out.join("report.html");
+    let mut files = leave::all(&plane, &found, &args.out, seeds)?;
+    leave::report(&report, &page::html(&plane, &found, &args.out, args.seed))?;
+    files.push(report.clone());
+    folder.keep();
+    if args.json {
+        print_json(&json::Report::new(args.seed, &plane, &found, &report, &files))?;
+    } else {
+        print(&text::render(&plane, &found, &args.out))?;
     }
-    print(&format!("{:?}\n{:?}\n", plane.detector.manifest().health, t.elapsed()))?;
-    let glyphs = glyphs::run(size, seeds, &watch)?;
-    for row in &glyphs.rows {
-        print(&format!("{:14} acc {:.3} flagged {:.3} p {:.4}", row.change.name(), row.accuracy.unwrap_or(f64::NAN), row.shift.flagged as f64 / row.shift.samples as f64, row.shift.p_value))?;
-        for q in row.shift.quantities.iter().take(3) { print(&format!("  {} {:+.2}", q.name, q.effect))?; }
-        print("\n")?;
-    }
-    print(&format!("{:?}\n{:?}\n", glyphs.detector.manifest().health, t.elapsed()))?;
     Ok(Outcome::Fine)
 }
