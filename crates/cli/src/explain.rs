@@ -3,7 +3,6 @@
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -18,7 +17,8 @@ use crate::{
     Outcome,
     args::ExplainArgs,
     detect::Detection,
-    files, print, print_json,
+    files::{self, NewFolder},
+    print, print_json,
     table::{Table, count, number},
     tell,
 };
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
         bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
     }
-    let folder = NewFolder::make(&args.out)?;
+    let folder = NewFolder::make("-o", &args.out)?;
     let maps_path = args.out.join("maps.npy");
     let mut writer = None::<Writer<f32>>;
     let mut chosen: BTreeMap<(Reverse<u32>, usize), Explained> = BTreeMap::new();
@@ -190,34 +190,6 @@ fn rank(score: f32) -> u32 {
         (true, _) => u32::MAX,
         (false, true) => !bits,
         (false, false) => bits | (1 << 31),
-    }
-}
-
-/// A folder that goes again if nothing comes of it.
-struct NewFolder {
-    made: Vec<PathBuf>,
-}
-
-impl NewFolder {
-    fn make(path: &Path) -> Result<Self> {
-        let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
-        let made = missing.map(Path::to_owned).collect();
-        fs::create_dir_all(path)
-            .map_err(|e| anyhow::anyhow!("-o {}: the folder can't be made: {e}", path.display()))?;
-        Ok(Self { made })
-    }
-
-    fn keep(mut self) {
-        self.made.clear();
-    }
-}
-
-impl Drop for NewFolder {
-    fn drop(&mut self) {
-        // What holds files stays.
-        for folder in &self.made {
-            let _ = fs::remove_dir(folder);
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod data;
+mod demo;
 mod derive;
 mod detect;
 mod fit;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use taste_engine::{Method, Target};
 
 pub(crate) use data::DataArgs;
+pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
 pub(crate) use fit::FitArgs;
@@ -30,6 +32,7 @@ pub(crate) use run::RunArgs;
     arg_required_else_help = true,
     after_help = "\
 Examples:
+  taste demo                                            the whole story, on drawn data
   taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
@@ -47,6 +50,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Demo(DemoArgs),
     Fit(Box<FitArgs>),
     Score(Box<ScoreArgs>),
     Test(Box<TestArgs>),
