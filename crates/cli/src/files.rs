@@ -74,8 +74,9 @@ impl NewFolder {
     pub(crate) fn make(flag: &str, path: &Path) -> Result<Self> {
         let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let made = missing.map(Path::to_owned).collect();
-        fs::create_dir_all(path)
-            .map_err(|e| anyhow::anyhow!("{flag} {}: the folder can't be made: {e}", path.display()))?;
+        fs::create_dir_all(path).map_err(|e| {
+            anyhow::anyhow!("{flag} {}: the folder can't be made: {e}", path.display())
+        })?;
         Ok(Self { made })
     }
 

@@ -134,7 +134,8 @@ impl Change {
             labels.push(label);
         }
         let shape = IxDyn(&[count, 1, SIDE, SIDE]);
-        let pictures = ArrayD::from_shape_vec(shape, values).expect("as many pixels as pictures have");
+        let pictures =
+            ArrayD::from_shape_vec(shape, values).expect("as many pixels as pictures have");
         Glyphs { pictures, labels }
     }
 }

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use ndarray::{ArrayD, Axis};
-use serde::Serialize;
 use taste_data::InMemory;
 use taste_engine::{Backend, Model, Value};
 use taste_stein::{
@@ -132,7 +131,8 @@ fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result
         let feed = Value::from(glyphs.pictures.clone());
         let logits = session.run(&[(&facts.input, &feed)])?;
         let logits = logits.first().context("the model gave nothing")?.to_f32();
-        let predicted: Vec<usize> = logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
+        let predicted: Vec<usize> =
+            logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
         let scores = scorer.score(&glyphs.pictures)?;
         let mut batch = Batch::new(detector, seeds.of("glyphs, permutations"));
         batch.add(&scores)?;
@@ -153,8 +153,7 @@ fn largest<'a>(values: impl Iterator<Item = &'a f32>) -> usize {
 
 fn accuracy(predicted: &[usize], labels: &[Option<usize>]) -> Option<f64> {
     let pairs = predicted.iter().zip(labels).filter_map(|(p, label)| Some((*p, (*label)?)));
-    let (right, all) = pairs.fold((0, 0), |(right, all), (p, label)| {
-        (right + usize::from(p == label), all + 1)
-    });
-    (all > 0).then(|| f64::from(right) / f64::from(all))
+    let (right, all) =
+        pairs.fold((0, 0), |(right, all), (p, label)| (right + usize::from(p == label), all + 1));
+    (all > 0).then(|| right as f64 / all as f64)
 }

@@ -13,7 +13,12 @@ use crate::files;
 const NEW: usize = 100;
 
 /// Writes everything but the report, each file as a whole, and tells what there is.
-pub(super) fn all(plane: &Plane, found: &Found, folder: &Path, seeds: Seeds) -> Result<Vec<PathBuf>> {
+pub(super) fn all(
+    plane: &Plane,
+    found: &Found,
+    folder: &Path,
+    seeds: Seeds,
+) -> Result<Vec<PathBuf>> {
     let path = |name: &str| folder.join(name);
     let new = seeds.of("glyphs, left");
     let (fresh, struck) = (Change::Nothing.batch(new, NEW), Change::Struck.batch(!new, NEW));

@@ -138,9 +138,8 @@ impl<'a> Bench<'a> {
         let feed = Value::from(points.clone());
         let predicted = self.session.run(&[(&self.input, &feed)])?;
         let predicted = predicted.first().context("the model gave nothing")?.to_f64();
-        let wrong = predicted.iter().zip(points.rows()).map(|(f, x)| {
-            (f - f64::from(x[1] - x[0])).abs()
-        });
+        let wrong =
+            predicted.iter().zip(points.rows()).map(|(f, x)| (f - f64::from(x[1] - x[0])).abs());
         let error = wrong.sum::<f64>() / count as f64;
         let scores = self.scorer.score(&points)?;
         let residuals: Vec<f64> = scores.residual.iter().map(|&r| f64::from(r)).collect();

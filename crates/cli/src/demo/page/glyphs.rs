@@ -117,7 +117,8 @@ fn changes(found: &Found) -> Heatmap {
 }
 
 fn table(found: &Found) -> Table {
-    let head = ["batch", "accuracy", "so it is", "effect (SD)", "flagged", "p", "the detector says"];
+    let head =
+        ["batch", "accuracy", "so it is", "effect (SD)", "flagged", "p", "the detector says"];
     let mut table = Table::new(head).right(&[1, 3, 4, 5]);
     for row in &found.rows {
         table.row([
@@ -171,9 +172,12 @@ fn mapped(found: &Found) -> Heatmap {
             .ok()?
             .to_owned();
         let flag = if row.scores.flag[number] { "flagged" } else { "not flagged" };
-        let caption = format!("{flag}, p = {}", super::p_value(f64::from(row.scores.p_value[number])));
+        let caption =
+            format!("{flag}, p = {}", super::p_value(f64::from(row.scores.p_value[number])));
         Some(Panel::map(map).outline(threshold).caption(caption))
     });
     let panels: Vec<Panel> = above.chain(below).collect();
-    Heatmap::grid(panels, rows.len(), Scale::diverging(limit)).pixel(PIXEL).label("part of the residual")
+    Heatmap::grid(panels, rows.len(), Scale::diverging(limit))
+        .pixel(PIXEL)
+        .label("part of the residual")
 }

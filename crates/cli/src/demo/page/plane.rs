@@ -102,7 +102,11 @@ fn table(plane: &Plane, along: &Moved, across: &Moved) -> Table {
         "flagged one by one",
     ])
     .right(&[1, 2, 3, 4, 5]);
-    let names = ["as in training".to_owned(), format!("{LENGTH} along (1, 1)"), format!("{LENGTH} along (−1, 1)")];
+    let names = [
+        "as in training".to_owned(),
+        format!("{LENGTH} along (1, 1)"),
+        format!("{LENGTH} along (−1, 1)"),
+    ];
     for (name, moved) in names.into_iter().zip([&plane.rest, along, across]) {
         let (low, high) = moved.interval;
         table.row([
