@@ -66,7 +66,7 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     } else if of.kinked {
         (
             Level::Note,
-            "which a model with kinks (ReLU, max) has even with the right score, as their curvature shows at no sample; \
+            "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their curvature shows at no sample; \
              the adjustment takes the mean off",
         )
     } else if share < 0.25 {

@@ -123,7 +123,8 @@ mod tests {
     /// The mean of many drawings of a shape.
     fn mean(shape: Shape, seed: u64) -> Array2<f32> {
         let mut random = Random::new(seed);
-        (0..100).map(|_| Pose::draw(&mut random).picture(shape)).sum::<Array2<f32>>() / 100.0
+        let drawn = (0..100).map(|_| Pose::draw(&mut random).picture(shape));
+        drawn.fold(canvas::black(), |sum, picture| sum + picture) / 100.0
     }
 
     #[test]

@@ -153,7 +153,8 @@ fn largest<'a>(values: impl Iterator<Item = &'a f32>) -> usize {
 
 fn accuracy(predicted: &[usize], labels: &[Option<usize>]) -> Option<f64> {
     let pairs = predicted.iter().zip(labels).filter_map(|(p, label)| Some((*p, (*label)?)));
-    let (right, all) =
-        pairs.fold((0, 0), |(right, all), (p, label)| (right + usize::from(p == label), all + 1));
+    let (right, all) = pairs.fold((0usize, 0usize), |(right, all), (p, label)| {
+        (right + usize::from(p == label), all + 1)
+    });
     (all > 0).then(|| right as f64 / all as f64)
 }

@@ -16,7 +16,9 @@ pub(super) struct Report<'a> {
     seed: u64,
     plane: OfPlane<'a>,
     glyphs: OfGlyphs,
-    report: PathBuf,
+    /// The page.
+    #[serde(rename = "report")]
+    page: PathBuf,
     files: &'a [PathBuf],
 }
 
@@ -80,7 +82,7 @@ impl<'a> Report<'a> {
                 shifts: shifts.collect(),
                 tally: Tally::of(found),
             },
-            report: report.to_owned(),
+            page: report.to_owned(),
             files,
         }
     }

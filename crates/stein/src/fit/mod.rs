@@ -314,9 +314,7 @@ impl<'a> Fit<'a> {
             columns: train.columns(),
             laplacian,
             flat: residual.is_flat && self.operator == Operator::Langevin,
-            kinked: residual.method.as_ref().is_some_and(|(method, _)| {
-                matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
-            }),
+            kinked: is_kinked(&plan, &residual),
             calibration_given,
             fitted: (manifest.data.fitted, left_out),
         });
@@ -480,6 +478,20 @@ pub(crate) struct Plan {
     pub(crate) aggregate: Aggregate,
     pub(crate) tail: Tail,
     pub(crate) map: bool,
+}
+
+/// Whether the functions have kinks: a piecewise affine body, or the choice of the likeliest class.
+fn is_kinked(plan: &Plan, residual: &Residual) -> bool {
+    let body = residual.method.as_ref().is_some_and(|(method, _)| {
+        matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
+    });
+    let choice = matches!(
+        plan.subject,
+        Subject::Single(
+            Target::Prob(None) | Target::Logit(None) | Target::LogProb(None) | Target::Margin
+        )
+    );
+    body || choice
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
