@@ -53,7 +53,8 @@ fn every_aggregate_fits_and_scores() {
         let (residual, score) =
             works(&place, &format!("--score gaussian --aggregate predicted --tail {tail}"));
         for (r, s) in residual.iter().zip(&score) {
-            assert_eq!(*s, if tail == "upper" { *r } else { r.abs() }, "{tail}");
+            let want = if tail == "upper" { *r } else { r.abs() };
+            assert_eq!(s.to_bits(), want.to_bits(), "{tail}");
         }
     }
 }
@@ -115,7 +116,7 @@ fn a_score_network_gives_what_the_score_it_computes_gives() {
 fn other_kinds_of_models_work() {
     let regressor = ready(&REGRESSOR);
     let (residual, score) = works(&regressor, "--score gaussian");
-    assert!(residual.iter().zip(&score).all(|(r, s)| r.abs() == *s));
+    assert!(residual.iter().zip(&score).all(|(r, s)| r.abs().to_bits() == s.to_bits()));
     regressor.fails(&format!("{FIT} --score gaussian --aggregate l2"), "for a classifier");
     let plain = works(&ready(&CLASSIFIER), "--score gaussian").1;
     let close = |other: &[f64], what: &str| {
@@ -136,6 +137,7 @@ fn models_of_both_exporters_work() {
     for case in ["legacy/mlp_relu", "dynamo/mlp_tanh", "legacy/cnn_relu_avg", "dynamo/cnn_silu_gn"]
     {
         let place = Place::golden(case);
+        #[expect(clippy::cast_possible_truncation, reason = "the file is single precision")]
         let x = place.array("x.npy").mapv(|v| v as f32);
         let copies: Vec<_> = (0..80).map(|i| x.mapv(|v| v * (1.0 + 0.01 * i as f32))).collect();
         let views: Vec<_> = copies.iter().map(|c| c.view()).collect();
@@ -218,9 +220,9 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
         rows[[i, i / 50 % 2]] = if i % 100 == 0 { f32::NAN } else { f32::INFINITY };
     }
     rows.slice_mut(s![.., 2]).fill(7.0);
-    let text: String =
-        rows.axis_iter(Axis(0)).map(|r| format!("{},{},{},{}\n", r[0], r[1], r[2], r[3])).collect();
-    place.text("train.csv", &format!("a,b,c,d\n{text}"));
+    let line = |r: ndarray::ArrayView1<'_, f32>| format!("{},{},{},{}", r[0], r[1], r[2], r[3]);
+    let lines: Vec<String> = rows.axis_iter(Axis(0)).map(line).collect();
+    place.text("train.csv", &format!("a,b,c,d\n{}\n", lines.join("\n")));
     for score in ["gaussian", "gmm:2", "kde"] {
         let flags = format!("fit --model model.onnx --data train.csv -o d.onnx --score {score}");
         let manifest = place.json(&format!("{flags} --json"));

@@ -52,7 +52,7 @@ impl Network {
     }
 }
 
-/// A convolution, a ReLU, means over the picture and a dense layer to three classes. Sides may stay open.
+/// A convolution, a `ReLU`, means over the picture and a dense layer to three classes. Sides may stay open.
 pub(crate) fn convolution(place: &Place, name: &str, sample: [usize; 3], open_sides: bool) {
     let mut random = Random::new(2);
     let mut graph = GraphProto { name: "convolution".into(), ..GraphProto::default() };
@@ -65,9 +65,8 @@ pub(crate) fn convolution(place: &Place, name: &str, sample: [usize; 3], open_si
     let value = push(&mut graph, "Flatten", &[&value]);
     let value = dense(&mut graph, &value, [6, 3], 3.0, &mut random);
     let batch = DimSpec::Symbol("N".into());
-    let side = |name: &str, size: usize| match open_sides {
-        true => DimSpec::Symbol(name.into()),
-        false => fixed(size),
+    let side = |name: &str, size: usize| {
+        if open_sides { DimSpec::Symbol(name.into()) } else { fixed(size) }
     };
     let dims = [batch.clone(), fixed(sample[0]), side("H", sample[1]), side("W", sample[2])];
     graph.input = vec![builders::value_info("x", ElemType::F32, &dims)];

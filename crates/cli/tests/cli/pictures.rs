@@ -60,7 +60,7 @@ fn arrays_idx_files_and_folders_are_the_same_data() {
         thresholds.push(manifest["decision"]["threshold"].as_f64().unwrap());
         assert_eq!(manifest["model"]["sample_shape"], serde_json::json!([1, 8, 10]));
     }
-    assert!(thresholds.iter().all(|t| *t == thresholds[0]), "{thresholds:?}");
+    assert!(thresholds.iter().all(|t| t.to_bits() == thresholds[0].to_bits()), "{thresholds:?}");
     place.ok("score detector.onnx new.npy -o a.npy -q");
     place.ok("score detector.onnx new-images-idx3-ubyte -o b.npy -q");
     place.ok("score detector.onnx new -o c.npy -q");

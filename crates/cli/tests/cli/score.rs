@@ -51,14 +51,22 @@ fn every_format_holds_the_same_table() {
         let cells: Vec<&str> = row.split(',').collect();
         for (c, key) in ["index", "residual", "score", "p_value"].iter().enumerate() {
             let number: f64 = cells[c].parse().unwrap();
-            assert_eq!(object[key].as_f64().unwrap(), number, "{key} of {i}");
-            assert_eq!(array[[i, c]], f64::from(number as f32), "{key} of {i}");
+            assert_eq!(
+                object[key].as_f64().map(f64::to_bits),
+                Some(number.to_bits()),
+                "{key} of {i}"
+            );
+            #[expect(clippy::cast_possible_truncation, reason = "arrays are single precision")]
+            let single = f64::from(number as f32);
+            assert_eq!(array[[i, c]].to_bits(), single.to_bits(), "{key} of {i}");
         }
         assert_eq!(object["flag"].to_string(), cells[4]);
         assert_eq!(array[[i, 4]] != 0.0, cells[4] == "true");
     }
     // What is written can be read again.
-    let again = taste_data::Dataset::open(&place.path("s.parquet"), &Default::default()).unwrap();
+    let again =
+        taste_data::Dataset::open(&place.path("s.parquet"), &taste_data::Options::default())
+            .unwrap();
     assert_eq!(taste_data::Samples::count(&again), Some(70));
     let summary = place.json("score detector.onnx new.npy -o s.csv --json");
     assert_eq!((&summary["samples"], &summary["not_finite"]), (&70.into(), &0.into()));

@@ -19,7 +19,8 @@ fn csv(place: &Place, name: &str, columns: &[&str], rows: &Array2<f32>) {
             Some(i) => row[i].to_string(),
             None => "word".to_owned(),
         });
-        text += &format!("\n{}", cells.collect::<Vec<_>>().join(","));
+        text.push('\n');
+        text += &cells.collect::<Vec<_>>().join(",");
     }
     place.text(name, &text);
 }
