@@ -123,8 +123,8 @@ mod tests {
     /// The mean of many drawings of a shape.
     fn mean(shape: Shape, seed: u64) -> Array2<f32> {
         let mut random = Random::new(seed);
-        let drawn = (0..100).map(|_| Pose::draw(&mut random).picture(shape));
-        drawn.fold(canvas::black(), |sum, picture| sum + picture) / 100.0
+        let drawn = (0..400).map(|_| Pose::draw(&mut random).picture(shape));
+        drawn.fold(canvas::black(), |sum, picture| sum + picture) / 400.0
     }
 
     #[test]
