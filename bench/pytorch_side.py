@@ -1,10 +1,11 @@
-"""The PyTorch and JAX side of the benchmark.
+"""The PyTorch and JAX side of the benchmark, asked line by line by the other side.
 
-    python bench/pytorch_side.py --models DIR [--case NAME ...] [--out results.json] [--export DIR]
+    python bench/pytorch_side.py --models DIR --export DIR
 
-Each case times every straightforward way of computing the same numbers (its variants) and reports the fastest: weights
-frozen, evaluation mode, warmed up, threads and cores fixed, freed memory kept by the allocator. Times are in seconds.
-`--export` writes the networks, inputs and results, so that another program can run and check the same thing.
+Writes the networks, inputs and results to the folder, so that both sides run and check the same thing. Then it reads commands and
+answers each with a line of JSON: `prepare CASE` tries every straightforward way of computing the same numbers (its variants), checks
+that they agree and keeps the fastest; `run CASE` runs that one and tells the seconds; `spread CASE` tells the variance of Hutchinson's
+estimator. Weights are frozen, evaluation mode is on, threads and cores are fixed, freed memory stays with the allocator.
 """
 
 import argparse
@@ -12,8 +13,6 @@ import copy
 import gzip
 import json
 import os
-import platform
-import statistics
 import sys
 import time
 from importlib.metadata import version
@@ -48,13 +47,10 @@ def parse():
     parser = argparse.ArgumentParser(description="Time PyTorch and JAX on the benchmark cases.")
     parser.add_argument("--models", type=Path, required=True, help="folder with cifar10_resnet20.onnx")
     parser.add_argument("--cifar", type=Path, help="test_batch.bin.gz; without it ResNet-20 sees smooth noise")
-    parser.add_argument("--case", action="append", choices=CASES, metavar="NAME", help=f"any of {', '.join(CASES)}")
+    parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="networks, inputs and results go here")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=30, help="repetitions for the variance of Hutchinson's estimator")
-    parser.add_argument("--out", type=Path, help="write the results here as JSON")
-    parser.add_argument("--export", type=Path, metavar="DIR", help="write networks, inputs and results here")
     return parser.parse_args()
 
 
@@ -208,14 +204,22 @@ def predicted(net, x):
     return p.gather(1, p.argmax(1, keepdim=True))[:, 0]
 
 
+def forward(net, x):
+    return {"value": predicted(net, x)}
+
+
 def gradient(net, x):
     x = x.detach().requires_grad_()
     f = predicted(net, x)
-    return {"f": f.detach(), "grad": torch.autograd.grad(f.sum(), x)[0]}
+    return {"value": f.detach(), "gradient": torch.autograd.grad(f.sum(), x)[0]}
+
+
+def forward_case(setting, name):
+    return in_both_layouts({"forward": forward}, *setting.get(name))
 
 
 def gradient_case(setting, name):
-    return in_both_layouts({"autograd": gradient}, *setting.get(name)), {}
+    return in_both_layouts({"autograd": gradient}, *setting.get(name))
 
 
 def class_gradients_loop(net, x):
@@ -247,7 +251,7 @@ def closed_form(class_gradients, net, x, score):
     squares = centred.square().sum(2)
     drift = p * (centred * score.flatten(1)).sum(2)
     laplacian = p * (squares - (p * squares).sum(0))
-    return {"p": p.T, "drift": drift.T, "laplacian": laplacian.T}
+    return {"value": p.T, "drift": drift.T, "laplacian": laplacian.T}
 
 
 def closed_form_case(setting, name):
@@ -259,7 +263,7 @@ def closed_form_case(setting, name):
         "vmap of vjp": class_gradients_func,
     }
     variants = {name: lambda net, x, way=way: closed_form(way, net, x, score) for name, way in ways.items()}
-    return in_both_layouts(variants, net, x), {}
+    return in_both_layouts(variants, net, x)
 
 
 def rademacher(x, seed):
@@ -294,18 +298,14 @@ def spread(net, x, seeds, samples=16):
     """
     x = x[:samples]
     exact = closed_form(class_gradients_loop, net, x, torch.zeros_like(x))
-    exact = exact["laplacian"].gather(1, exact["p"].argmax(1, keepdim=True))[:, 0]
+    exact = exact["laplacian"].gather(1, exact["value"].argmax(1, keepdim=True))[:, 0]
     estimates = torch.stack([hutchinson(net, x, rademacher(x, 1000 + seed)) for seed in range(seeds)])
     variance = estimates.var(0)
     return {
-        "estimator": {
-            "probes": PROBES,
-            "seeds": seeds,
-            "exact": exact.tolist(),
-            "mean": estimates.mean(0).tolist(),
-            "variance": variance.tolist(),
-            "median_relative_deviation": (variance.sqrt() / exact.abs()).median().item(),
-        }
+        "probes": PROBES,
+        "exact": exact.tolist(),
+        "mean": estimates.mean(0).tolist(),
+        "variance": variance.tolist(),
     }
 
 
@@ -317,7 +317,7 @@ def hutchinson_case(setting, name):
         "batched double backward": lambda net, x: {"laplacian": hutchinson(net, x, probes, batched=True)},
         "loop of jvps of grad": lambda net, x: {"laplacian": hutchinson_by_jvp(net, x, probes)},
     }
-    return in_both_layouts(variants, net, x), spread(net, x, setting.options.seeds)
+    return in_both_layouts(variants, net, x)
 
 
 def diagonal_by_hessian(f, x, classes):
@@ -361,7 +361,7 @@ def hessian_diagonal_case(setting):
         variants[f"double backward, {chunk} at once"] = lambda chunk=chunk: {
             "diagonal": diagonal_by_double_backward(net, x, classes, chunk)
         }
-    return variants, {}
+    return variants
 
 
 def folx_case(setting):
@@ -390,40 +390,33 @@ def folx_case(setting):
     for name, one in {"folx": forward_laplacian, "hessian trace": trace}.items():
         run = jax.jit(jax.vmap(one))
         variants[name] = lambda run=run: {"laplacian": run(inputs, classes).block_until_ready()}
-    return variants, {"jax": version("jax"), "folx": version("folx")}
+    return variants
 
 
 CASES = {
-    "resnet20-gradient": lambda setting: gradient_case(setting, "resnet20"),
-    "mnist-gradient": lambda setting: gradient_case(setting, "mnist"),
-    "resnet20-closed-form": lambda setting: closed_form_case(setting, "resnet20"),
-    "mnist-closed-form": lambda setting: closed_form_case(setting, "mnist"),
-    "resnet20-hutchinson5": lambda setting: hutchinson_case(setting, "resnet20"),
-    "mnist-hutchinson5": lambda setting: hutchinson_case(setting, "mnist"),
-    "gelu-mlp-hessian-diagonal": hessian_diagonal_case,
-    "gelu-mlp-folx": folx_case,
-}
+    f"{name}-{what}": lambda setting, case=case, name=name: case(setting, name)
+    for name in ("resnet20", "mnist")
+    for what, case in {
+        "forward": forward_case,
+        "gradient": gradient_case,
+        "closed-form": closed_form_case,
+        "hutchinson5": hutchinson_case,
+    }.items()
+} | {"gelu-hessian-diagonal": hessian_diagonal_case, "gelu-folx": folx_case}
 
 
 # Measuring
 
 
-def measure(run, repeat):
-    deadline = time.perf_counter() + 1
-    run()
-    while time.perf_counter() < deadline:
-        run()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = run()
-        times.append(time.perf_counter() - start)
-    return {"median": statistics.median(times), "minimum": min(times)}, result
+def timed(run):
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
 
 
 def agree(case, results):
     """All variants of a case must give the same numbers, up to a ReLU here and there whose input rounds across zero."""
-    first, *others = results.values()
+    first, *others = results
     for name, expected in first.items():
         expected = np.asarray(expected)
         for other in others:
@@ -432,16 +425,38 @@ def agree(case, results):
                 sys.exit(f"{case}: variants differ in {name} by {error:.1e}")
 
 
-def run_case(case, setting, repeat):
-    variants, extra = CASES[case](setting)
-    times, results = {}, {}
-    for name, run in variants.items():
-        times[name], results[name] = measure(run, repeat)
-        median, minimum = times[name]["median"], times[name]["minimum"]
-        print(f"{case:26} {name:32} median {median:8.4f} s  minimum {minimum:8.4f} s", file=sys.stderr)
-    agree(case, results)
-    fastest = min(times, key=lambda name: times[name]["median"])
-    return {"fastest": fastest, **times[fastest], "variants": times, **extra}, results[fastest]
+class Bench:
+    def __init__(self, options):
+        self.options, self.setting, self.fastest = options, Setting(options), {}
+
+    def prepare(self, case):
+        variants = CASES[case](self.setting)
+        times, results = {}, []
+        for name, run in variants.items():
+            warming, result = timed(run)
+            results.append(result)
+            # What is slow and far behind even without the cost of a first run is not run again.
+            if warming > 5 and times and warming > 2 * min(times.values()):
+                times[name] = warming
+                continue
+            deadline = time.perf_counter() + 0.5
+            once = [timed(run)[0]]
+            while time.perf_counter() < deadline:
+                once.append(timed(run)[0])
+            times[name] = min(once)
+        agree(case, results)
+        for name, value in results[0].items():
+            np.save(self.options.export / f"{case}_{name}.npy", np.asarray(value, np.float32))
+        fastest = min(times, key=times.get)
+        self.fastest = {case: variants[fastest]}
+        return {"fastest": fastest, "variants": times}
+
+    def run(self, case):
+        return timed(self.fastest[case])[0]
+
+    def spread(self, case):
+        net, x = self.setting.get(case.split("-")[0])
+        return spread(net, x, self.options.seeds)
 
 
 def export(setting, folder):
@@ -461,27 +476,16 @@ def main():
     options = parse()
     settle(options.threads)
     torch.set_num_threads(options.threads)
-    setting = Setting(options)
-    if options.export:
-        export(setting, options.export)
-    report = {
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        "threads": options.threads,
-        "batch": options.batch,
-        "gelu_batch": GELU_BATCH,
-        "repeat": options.repeat,
-        "cases": {},
-    }
-    for case in options.case or CASES:
-        report["cases"][case], result = run_case(case, setting, options.repeat)
-        if options.export:
-            np.savez(options.export / f"{case}.npz", **{name: np.asarray(value) for name, value in result.items()})
-    text = json.dumps(report, indent=2)
-    if options.out:
-        options.out.write_text(text + "\n")
-    else:
-        print(text)
+    # Answers go where output went; whatever libraries print goes to the log.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    bench = Bench(options)
+    export(bench.setting, options.export)
+    versions = {name: version(name) for name in ("torch", "jax", "folx", "onnxruntime")}
+    print(json.dumps(versions), file=answers, flush=True)
+    for line in sys.stdin:
+        command, case = line.split()
+        answer = {"prepare": bench.prepare, "run": bench.run, "spread": bench.spread}[command](case)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,29 @@
-//! Times derivatives on every backend beside `PyTorch` and JAX, case by case in one run, and prints ratios.
+//! Times derivatives on every backend beside `PyTorch` and JAX, in turns, and prints ratios.
 //!
 //! The other side is `pytorch_side.py`, which also writes the networks and inputs that both sides use.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "prints its results")]
 
+mod cases;
+mod here;
+mod other_side;
+
 use std::{
     error::Error,
     fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Instant,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
 };
 
 use clap::Parser;
-use taste_data::npy;
-use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
+use taste_engine::{Backend, Method, Request, Target, Wants};
+
+use crate::{
+    cases::{Case, cases},
+    here::{Runner, median, open, read},
+    other_side::OtherSide,
+};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -39,74 +48,44 @@ struct Options {
     /// Only cases whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
-    /// Runs of each case; the median counts.
-    #[arg(long, default_value_t = 7)]
-    repeat: usize,
+    /// Rounds in which every side takes a turn; medians count.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Seconds after which a case has no further round, once it had three.
+    #[arg(long, default_value_t = 40.0)]
+    seconds: f64,
     /// Threads on both sides.
     #[arg(long, default_value_t = 2)]
     threads: usize,
     /// Write the derivative graphs here.
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Leave the other side out, with the inputs that an earlier run wrote.
+    #[arg(long)]
+    alone: bool,
 }
 
-struct Case {
-    /// The name on the other side.
-    name: &'static str,
-    model: &'static str,
-    batch: usize,
-    target: Option<Target>,
-    method: Method,
-    wants: Wants,
-}
-
-fn cases() -> Vec<Case> {
-    let gradient = Wants { gradient: true, ..Wants::default() };
-    let laplacian = Wants { laplacian: true, ..Wants::default() };
-    let residual = Wants { drift: true, ..laplacian };
-    let diagonal = Wants { diagonal: true, ..Wants::default() };
-    let probabilities = Some(Target::EveryProb);
-    let case = |name, model, batch, target, method, wants| Case {
-        name,
-        model,
-        batch,
-        target,
-        method,
-        wants,
-    };
-    vec![
-        case("resnet20-gradient", "resnet20", 64, None, Method::Auto, gradient),
-        case("mnist-gradient", "mnist", 64, None, Method::Auto, gradient),
-        case("resnet20-closed-form", "resnet20", 64, probabilities, Method::ClosedForm, residual),
-        case("mnist-closed-form", "mnist", 64, probabilities, Method::ClosedForm, residual),
-        case("resnet20-hutchinson5", "resnet20", 64, None, Method::Probe(2), laplacian),
-        case("mnist-hutchinson5", "mnist", 64, None, Method::Probe(2), laplacian),
-        case("gelu-mlp-folx", "gelu", 16, None, Method::Exact, laplacian),
-        case("gelu-mlp-hessian-diagonal", "gelu", 16, None, Method::Exact, diagonal),
-    ]
-}
+const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
+/// Between turns, so that one side's threads are asleep when the other's start.
+const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> Outcome<()> {
     let options = Options::parse();
     fs::create_dir_all(&options.work)?;
-    println!("| case | PyTorch or JAX | backend | here | times faster |");
-    println!("|---|---|---|---|---|");
+    let mut other = None;
+    if !options.alone {
+        let (side, versions) = OtherSide::start(&options)?;
+        println!("{} threads; {versions}\n", options.threads);
+        other = Some(side);
+    }
+    println!("| case | against | there | backend | here | there ÷ here | fastest ÷ fastest |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut notes = Vec::new();
     for case in cases().iter().filter(|c| c.name.contains(&options.only)) {
-        let theirs = other_side(&options, case.name)?;
-        let seconds = theirs["median"].as_f64().ok_or("no median from the other side")?;
-        for backend in [Backend::Rten, Backend::Ort { library: None }] {
-            match time(&options, case, &backend) {
-                Ok(ours) => println!(
-                    "| {} | {seconds:.4} s | {backend} | {ours:.4} s | {:.2} |",
-                    case.name,
-                    seconds / ours
-                ),
-                Err(cause) => eprintln!("{} on {backend}: {cause}", case.name),
-            }
-        }
-        if let (Method::Probe(count), true) = (case.method, theirs["estimator"].is_object()) {
-            compare_variance(&options, case, count, &theirs["estimator"])?;
-        }
+        measure(&options, case, other.as_mut(), &mut notes)?;
+    }
+    for note in notes {
+        println!("\n{note}");
     }
     if options.only.is_empty() {
         growth(&options)?;
@@ -114,137 +93,132 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Runs one case of the script and returns its report.
-fn other_side(options: &Options, name: &str) -> Outcome<serde_json::Value> {
-    let out = options.work.join(format!("{name}.json"));
-    let mut command = Command::new(&options.python);
-    command.arg(&options.script).arg("--models").arg(&options.models).args(["--case", name]);
-    command.arg("--out").arg(&out).arg("--export").arg(&options.work);
-    command.args([
-        "--repeat",
-        &options.repeat.to_string(),
-        "--threads",
-        &options.threads.to_string(),
-    ]);
-    if let Some(cifar) = &options.cifar {
-        command.arg("--cifar").arg(cifar);
+/// Both sides in turns; one row for each derivative and backend.
+fn measure(
+    options: &Options,
+    case: &Case,
+    mut other: Option<&mut OtherSide>,
+    notes: &mut Vec<String>,
+) -> Outcome<()> {
+    let mut runners = Vec::new();
+    if let Some(other) = &mut other {
+        let prepared = other.ask("prepare", case.name)?;
+        eprintln!("{}: {prepared}", case.name);
     }
-    let done = command.output()?;
-    if !done.status.success() {
-        return Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr)).into());
-    }
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(&out)?)?;
-    Ok(report["cases"][name].clone())
-}
-
-fn read(path: &Path, rows: usize) -> Outcome<Value> {
-    match npy::Reader::open(path)?.rows(0, rows)? {
-        npy::Elements::F32(a) => Ok(Value::F32(a)),
-        _ => Err(format!("{}: not float32", path.display()).into()),
-    }
-}
-
-fn open(options: &Options, model: &str) -> Outcome<Model> {
-    let path = match model {
-        "resnet20" | "resnet56" => options.models.join(format!("cifar10_{model}.onnx")),
-        other => options.work.join(format!("{other}.onnx")),
-    };
-    Ok(Model::open(&path)?)
-}
-
-fn request(case: &Case, seed: u64) -> Request {
-    Request {
-        target: case.target,
-        method: case.method,
-        wants: case.wants,
-        seed,
-        ..Request::default()
-    }
-}
-
-/// The median of several runs after one to warm up.
-fn time(options: &Options, case: &Case, backend: &Backend) -> Outcome<f64> {
-    let model = open(options, case.model)?;
-    let derived = model.derive(&request(case, 0))?;
-    if let Some(folder) = &options.keep {
-        model.derive_file(&request(case, 0))?.save(&folder.join(format!("{}.onnx", case.name)))?;
-    }
-    let mut compiled = derived.compile(backend, options.threads)?;
-    let x = read(&options.work.join(format!("{}_x.npy", case.model)), case.batch)?;
-    let score = read(&options.work.join(format!("{}_score.npy", case.model)), case.batch)?;
-    let mut feeds = vec![(derived.wrt(), &x)];
-    if case.wants.drift {
-        feeds.push(("score", &score));
-    }
-    let mut times = Vec::with_capacity(options.repeat);
-    for run in 0..=options.repeat {
-        let start = Instant::now();
-        compiled.run(&feeds, 0)?;
-        if run > 0 {
-            times.push(start.elapsed().as_secs_f64());
+    for here in &case.here {
+        for backend in &BACKENDS {
+            match Runner::new(options, case, here, backend) {
+                Ok(mut runner) => {
+                    runner.warm_up(options, case)?;
+                    runners.push(runner);
+                }
+                Err(cause) => eprintln!("{} on {backend}: {cause}", case.name),
+            }
         }
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    let (start, mut theirs) = (Instant::now(), Vec::new());
+    for round in 0..options.rounds {
+        if round >= 3 && start.elapsed().as_secs_f64() > options.seconds {
+            break;
+        }
+        if let Some(other) = &mut other {
+            thread::sleep(PAUSE);
+            theirs.extend(other.ask("run", case.name)?.as_f64());
+        }
+        for runner in &mut runners {
+            thread::sleep(PAUSE);
+            runner.turn()?;
+        }
+    }
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    for Runner { what, backend, times, .. } in &runners {
+        let (there, here) = (median(&theirs), median(times));
+        println!(
+            "| {} {what} | {} | {there:.4} s | {backend} | {here:.4} s | {:.2} | {:.2} |",
+            case.model,
+            case.other,
+            there / here,
+            least(&theirs) / least(times)
+        );
+    }
+    for here in &case.here {
+        if let (Method::Probe(_), Some(other)) = (here.method, &mut other) {
+            notes.push(compare_variance(options, case, here, other)?);
+        }
+    }
+    Ok(())
 }
 
 /// The variance of both estimators on the same samples, over seeds.
 fn compare_variance(
     options: &Options,
     case: &Case,
-    count: usize,
-    theirs: &serde_json::Value,
-) -> Outcome<()> {
-    let other: Vec<f64> = theirs["variance"]
-        .as_array()
-        .ok_or("no variance")?
-        .iter()
-        .filter_map(serde_json::Value::as_f64)
-        .collect();
-    let x = read(&options.work.join(format!("{}_x.npy", case.model)), other.len())?;
+    here: &cases::Here,
+    other: &mut OtherSide,
+) -> Outcome<String> {
+    let spread = other.ask("spread", case.name)?;
+    let variances = spread["variance"].as_array().ok_or("no variance")?;
+    let theirs: Vec<f64> = variances.iter().filter_map(serde_json::Value::as_f64).collect();
+    let x = read(&options.work.join(format!("{}_x.npy", case.model)), theirs.len())?;
     let model = open(options, case.model)?;
     let draws: Vec<Vec<f64>> = (0..30)
         .map(|seed| -> Outcome<Vec<f64>> {
-            let derived = model.derive(&request(case, seed))?;
+            let derived = model.derive(&here.request(seed))?;
             let mut compiled = derived.compile(&Backend::Rten, options.threads)?;
             let results = compiled.run(&[(derived.wrt(), &x)], 0)?;
             Ok(results.laplacian.ok_or("no Laplacian")?.to_f64().into_iter().collect())
         })
         .collect::<Outcome<_>>()?;
     let runs = draws.len() as f64;
-    let ratios: Vec<f64> = (0..other.len())
-        .map(|n| {
-            let mean = draws.iter().map(|d| d[n]).sum::<f64>() / runs;
-            let variance = draws.iter().map(|d| (d[n] - mean).powi(2)).sum::<f64>() / (runs - 1.0);
-            variance / other[n].max(f64::MIN_POSITIVE)
-        })
-        .collect();
-    let mut sorted = ratios.clone();
-    sorted.sort_by(f64::total_cmp);
-    println!(
-        "\nVariance of probe:{count} over that of Hutchinson with {} probes, {} samples: median {:.2}, largest {:.2}\n",
-        theirs["probes"],
+    let variance = |n: usize| {
+        let mean = draws.iter().map(|d| d[n]).sum::<f64>() / runs;
+        draws.iter().map(|d| (d[n] - mean).powi(2)).sum::<f64>() / (runs - 1.0)
+    };
+    let ours: Vec<f64> = (0..theirs.len()).map(variance).collect();
+    let ratios: Vec<f64> =
+        ours.iter().zip(&theirs).map(|(o, t)| o / t.max(f64::MIN_POSITIVE)).collect();
+    Ok(format!(
+        "{}: variance of {} over that of Hutchinson with {} probes, {} samples: {:.2} in all, median {:.2}, largest {:.2}.",
+        case.model,
+        here.what,
+        spread["probes"],
         ratios.len(),
-        sorted[sorted.len() / 2],
-        sorted[sorted.len() - 1]
-    );
-    Ok(())
+        ours.iter().sum::<f64>() / theirs.iter().sum::<f64>(),
+        median(&ratios),
+        ratios.iter().copied().fold(0.0, f64::max)
+    ))
 }
 
-/// Deriving and compiling all-class closed forms of networks of different depth.
+/// Deriving and compiling all-class residuals with maps, of networks of different depth.
 fn growth(options: &Options) -> Outcome<()> {
-    println!("\n| network | operators | derive | compile (rten) |");
-    println!("|---|---|---|---|");
+    println!(
+        "\n| network | nodes | derive | compile, rten | compile, ort | µs a node, derive and rten |"
+    );
+    println!("|---|---|---|---|---|---|");
     for name in ["resnet20", "resnet56"] {
         let model = open(options, name)?;
         let wants = Wants { laplacian: true, drift: true, diagonal: true, ..Wants::default() };
         let asked = Request { target: Some(Target::EveryProb), wants, ..Request::default() };
-        let start = Instant::now();
-        let derived = model.derive(&asked)?;
-        let deriving = start.elapsed().as_secs_f64();
-        derived.compile(&Backend::Rten, options.threads)?;
-        let compiling = start.elapsed().as_secs_f64() - deriving;
-        println!("| {name} | {} | {deriving:.3} s | {compiling:.3} s |", derived.node_count());
+        let (mut deriving, mut compiling) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let mut nodes = 0;
+        for _ in 0..5 {
+            let start = Instant::now();
+            let derived = model.derive(&asked)?;
+            deriving.push(start.elapsed().as_secs_f64());
+            nodes = derived.node_count();
+            for (backend, times) in BACKENDS.iter().zip(&mut compiling) {
+                let start = Instant::now();
+                match derived.compile(backend, options.threads) {
+                    Ok(_) => times.push(start.elapsed().as_secs_f64()),
+                    Err(cause) => eprintln!("{name} on {backend}: {cause}"),
+                }
+            }
+        }
+        let (derive, [rten, ort]) = (median(&deriving), compiling.map(|t| median(&t)));
+        println!(
+            "| {name} | {nodes} | {derive:.3} s | {rten:.3} s | {ort:.3} s | {:.0} |",
+            (derive + rten) / nodes as f64 * 1e6
+        );
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     if runs && args.input.is_empty() {
         bail!("there is nothing to compute at: give --input X.npy, or --emit FILE.onnx alone");
     }
-    let model = Model::open(&args.model.model)?;
+    let model = Model::open(&args.file)?;
     let ports = model.inputs();
     let wrt = input::differentiated(&ports, args.model.wrt.as_deref())?;
     let mut sources = sources(args, &ports, &wrt)?;
@@ -111,7 +111,7 @@ fn targets(args: &DeriveArgs) -> Vec<(Quantity, &Path)> {
 
 fn check_files(args: &DeriveArgs, sources: &[Source], targets: &[(Quantity, &Path)]) -> Result<()> {
     let mut reads: Vec<&Path> = sources.iter().map(|s| s.reader.path()).collect();
-    reads.push(&args.model.model);
+    reads.push(&args.file);
     let flag = |q: Quantity| match q {
         Quantity::Value => "--value",
         Quantity::Gradient => "--grad",
@@ -331,7 +331,7 @@ impl Report {
             seed: derived.method().is_stochastic().then_some(args.seed),
         });
         Self {
-            model: args.model.model.clone(),
+            model: args.file.clone(),
             output: derived.output().to_owned(),
             target: derived.target().to_string(),
             wrt: derived.wrt().to_owned(),

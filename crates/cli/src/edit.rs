@@ -14,7 +14,7 @@ use crate::{
 pub(crate) fn run(args: &EditArgs) -> Result<Outcome> {
     let mut detector = Detector::open(&args.detector)?;
     match (args.alpha, args.set_threshold) {
-        (Some(alpha), _) => detector.set_alpha(alpha, args.threshold)?,
+        (Some(alpha), _) => detector.set_alpha(alpha, args.threshold.unwrap_or_default())?,
         (None, Some(threshold)) => detector.set_threshold(threshold)?,
         (None, None) if args.out.is_some() => {
             bail!("nothing to change: give --alpha or --set-threshold")

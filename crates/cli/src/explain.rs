@@ -3,22 +3,22 @@
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3, IxDyn};
 use serde::Serialize;
-use taste_data::{Dataset, Options, Samples, npy::Writer};
+use taste_data::{Options, Samples, npy::Writer};
 use taste_report::{Bars, Figure, Heatmap, Panel, Picture, Scale};
-use taste_stein::Detector;
+use taste_stein::{Detector, channel_axis, over_channels};
 
 use crate::{
     Outcome,
     args::ExplainArgs,
     detect::Detection,
-    files, print, print_json,
+    files::{self, NewFolder},
+    print, print_json,
     table::{Table, count, number},
     tell,
 };
@@ -83,24 +83,24 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
         bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
     }
-    fs::create_dir_all(&args.out)
-        .with_context(|| format!("{}: the folder can't be made", args.out.display()))?;
+    let folder = NewFolder::make("-o", &args.out)?;
     let maps_path = args.out.join("maps.npy");
     let mut writer = None::<Writer<f32>>;
     let mut chosen: BTreeMap<(Reverse<u32>, usize), Explained> = BTreeMap::new();
+    let most = usize::try_from(args.most)?;
     let shape = detector.manifest().model.sample_shape.clone();
-    let flat_shape = if shape.len() == 3 { shape[1..].to_vec() } else { shape.clone() };
+    let mut flat_shape = shape.clone();
+    channel_axis(&shape).map(|axis| flat_shape.remove(axis));
     let mut sizes = ArrayD::<f64>::zeros(IxDyn(&flat_shape));
     let samples = detection.each(&data, |chunk, scores| {
         let map = scores.map.as_ref().context("the detector gave no map")?;
-        let map = if map.ndim() == 4 { map.sum_axis(Axis(1)) } else { map.clone() };
-        let writer = match &mut writer {
-            Some(writer) => writer,
-            None => {
-                let mut whole = map.shape().to_vec();
-                whole[0] = total;
-                writer.insert(Writer::create(&maps_path, &whole)?)
-            }
+        let map = over_channels(map);
+        let writer = if let Some(writer) = &mut writer {
+            writer
+        } else {
+            let mut whole = map.shape().to_vec();
+            whole[0] = total;
+            writer.insert(Writer::create(&maps_path, &whole)?)
         };
         writer.append(&map.view())?;
         for (i, &index) in chunk.index.iter().enumerate() {
@@ -113,9 +113,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
                 continue;
             }
             let score = scores.score[i];
-            // Non-negative floats order as their bits; what is no number comes first.
-            let rank = if score.is_nan() { u32::MAX } else { score.max(0.0).to_bits() };
-            let rank = if args.samples.is_empty() { Reverse(rank) } else { Reverse(0) };
+            let rank = Reverse(if args.samples.is_empty() { rank(score) } else { 0 });
             let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
             let explained = Explained {
                 index,
@@ -131,7 +129,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
                 map: own.to_owned(),
             };
             chosen.insert((rank, index), explained);
-            if args.samples.is_empty() && chosen.len() > args.most {
+            if args.samples.is_empty() && chosen.len() > most {
                 chosen.pop_last();
             }
         }
@@ -140,8 +138,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     if let Some(writer) = writer {
         writer.finish()?;
     }
+    folder.keep();
     let mut explained: Vec<Explained> = chosen.into_values().collect();
-    let names = names(&data, &flat_shape);
+    let columns = data.columns().or(detector.manifest().data.columns.as_deref());
+    let names = names(columns, &flat_shape);
     for sample in &mut explained {
         sample.top = largest(&sample.map, &names);
     }
@@ -176,17 +176,27 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         overall,
     };
     if with.json {
-        print_json(&report)?
+        print_json(&report)?;
     } else {
-        print(&render(&report, flat_shape.len() == 2))?
+        print(&render(&report, flat_shape.len() == 2))?;
     }
     Ok(Outcome::Fine)
 }
 
+/// A number that orders scores; what is no number comes last.
+fn rank(score: f32) -> u32 {
+    let bits = score.to_bits();
+    match (score.is_nan(), score.is_sign_negative()) {
+        (true, _) => u32::MAX,
+        (false, true) => !bits,
+        (false, false) => bits | (1 << 31),
+    }
+}
+
 /// Names of the entries of a map summed over channels.
-fn names(data: &Dataset, shape: &[usize]) -> Vec<String> {
-    match (data.columns(), shape) {
-        (Some(columns), [_]) => columns.to_vec(),
+fn names(columns: Option<&[String]>, shape: &[usize]) -> Vec<String> {
+    match (columns, shape) {
+        (Some(columns), [size]) if columns.len() == *size => columns.to_vec(),
         (_, [height, width]) => (0..height * width)
             .map(|i| format!("row {}, column {}", i / width.max(&1), i % width.max(&1)))
             .collect(),
@@ -231,13 +241,13 @@ fn pictures(
         let columns = own.len();
         let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
         let verdict = if sample.flag { "flagged" } else { "not flagged" };
-        let figure = Heatmap::grid(own, columns, scale.clone())
+        let figure = Heatmap::grid(own, columns, *scale)
             .title(format!("{name}: {verdict}, p = {:.4}", sample.p_value))
             .label(LABEL);
         files::write(&sample.picture, &figure.to_png()?)?;
         panels.push(over(map).caption(caption));
     }
-    let grid = Heatmap::grid(panels, 4, scale.clone())
+    let grid = Heatmap::grid(panels, 4, *scale)
         .title(format!(
             "Where {} differ; outlined: beyond {}",
             count(explained.len(), "sample"),
@@ -258,6 +268,9 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
         return Some(Picture::grey(&grey, low, high));
     }
     let mut sample = values.view().into_dimensionality::<Ix3>().ok()?.to_owned();
+    if channel_axis(values.shape()) == Some(2) {
+        sample = sample.permuted_axes([2, 0, 1]).as_standard_layout().into_owned();
+    }
     for (c, mut channel) in sample.axis_iter_mut(Axis(0)).enumerate() {
         let (mean, std) = (at(&options.mean, c, 0.0), at(&options.std, c, 1.0));
         channel.mapv_inplace(|v| v * std + mean);

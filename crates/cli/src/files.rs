@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fs,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -61,4 +62,35 @@ pub(crate) fn count(data: &dyn Samples) -> Result<usize> {
         count += chunk?.len();
     }
     Ok(count)
+}
+
+/// A folder that goes again if nothing comes of it.
+pub(crate) struct NewFolder {
+    made: Vec<PathBuf>,
+}
+
+impl NewFolder {
+    /// Makes a folder for a flag, if it is not there.
+    pub(crate) fn make(flag: &str, path: &Path) -> Result<Self> {
+        let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
+        let made = missing.map(Path::to_owned).collect();
+        fs::create_dir_all(path).map_err(|e| {
+            anyhow::anyhow!("{flag} {}: the folder can't be made: {e}", path.display())
+        })?;
+        Ok(Self { made })
+    }
+
+    /// It stays.
+    pub(crate) fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // What holds files stays.
+        for folder in &self.made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }

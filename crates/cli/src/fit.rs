@@ -28,9 +28,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let model = Model::open(&args.model)?;
     let options = args.reading.options(sample_shape(&model)?)?;
     let train = Dataset::open(&args.data, &options)?;
+    let options = train.pinned(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
-    let score = specification(args, &options)?;
+    let score = specification(&args.score, args.score_input.as_deref(), &options)?;
     let bar = Mutex::new(None::<(Stage, Progress)>);
     let progress = |stage: Stage, done: usize, total: usize| {
         let Ok(mut bar) = bar.lock() else { return };
@@ -72,6 +73,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     if let Some(tail) = args.tail {
         fit = fit.tail(tail);
     }
+    if let Some(batch) = args.run.batch() {
+        fit = fit.batch(batch);
+    }
     if args.map || args.no_map {
         fit = fit.map(args.map);
     }
@@ -107,10 +111,14 @@ fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
 }
 
 /// The score model, with the map from the model's input to its own.
-fn specification(args: &FitArgs, options: &Options) -> Result<Box<dyn Specification>> {
-    let spec = score::parse(&args.score)?;
-    let is_diffusion = args.score.starts_with("ddpm:");
-    let map = match args.score_input.as_deref() {
+pub(crate) fn specification(
+    text: &str,
+    score_input: Option<&str>,
+    options: &Options,
+) -> Result<Box<dyn Specification>> {
+    let spec = score::parse(text)?;
+    let is_diffusion = text.starts_with("ddpm:");
+    let map = match score_input {
         Some("none") => None,
         Some(text) => Some(linear(text)?),
         None if is_diffusion && !options.raw => {
@@ -145,7 +153,8 @@ fn linear(text: &str) -> Result<InputMap> {
     }
 }
 
-fn render(manifest: &Manifest) -> String {
+/// What a detector is, and how it fares.
+pub(crate) fn render(manifest: &Manifest) -> String {
     let mut facts = Table::default();
     let model = &manifest.model;
     facts.row([
@@ -170,7 +179,10 @@ fn render(manifest: &Manifest) -> String {
         "residual".to_owned(),
         format!("{} of {}{method}", manifest.operator, manifest.target),
     ]);
-    facts.row(["score".to_owned(), format!("{}, {} tail", manifest.aggregate, manifest.tail)]);
+    // One function has one residual, and nothing to be joined.
+    let of_one = manifest.target != "prob" && manifest.aggregate == "predicted";
+    let joined = if of_one { "the residual itself" } else { &manifest.aggregate };
+    facts.row(["score".to_owned(), format!("{joined}, {} tail", manifest.tail)]);
     facts.row(["score model".to_owned(), described(&manifest.score)]);
     let data = &manifest.data;
     let calibration = data.calibration.as_ref().map_or_else(String::new, |c| format!(" and {c}"));
@@ -201,7 +213,7 @@ fn render(manifest: &Manifest) -> String {
 }
 
 /// What a score model says of itself, on a line.
-fn described(score: &serde_json::Value) -> String {
+pub(crate) fn described(score: &serde_json::Value) -> String {
     let Some(entries) = score.as_object() else { return score.to_string() };
     let family = entries.get("family").and_then(|f| f.as_str()).unwrap_or("?");
     let plain = |v: &serde_json::Value| match v {
@@ -214,7 +226,7 @@ fn described(score: &serde_json::Value) -> String {
     };
     let rest: Vec<String> = entries
         .iter()
-        .filter(|(key, _)| *key != "family")
+        .filter(|(key, _)| !["family", "skipped"].contains(&key.as_str()))
         .filter_map(|(key, value)| Some(format!("{} {}", key.replace('_', " "), plain(value)?)))
         .collect();
     if rest.is_empty() { family.to_owned() } else { format!("{family} ({})", rest.join(", ")) }

@@ -2,27 +2,33 @@
 
 use std::{collections::HashMap, path::Path};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
+use taste_data::Dataset;
 use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
 use taste_ops::ImportError;
+use taste_stein::{Detector, check_score};
 
 use crate::{
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
-    input, print, print_json,
-    table::{self, Table, count, grouped},
+    detect, fit, input, print, print_json,
+    table::{self, Table, count, grouped, number},
 };
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let Some(file) = &args.file else { return score(args) };
     let args = &args.model;
-    let model = Model::open(&args.model)?;
+    let model = Model::open(file)?;
+    if Detector::is_one(model.onnx()) {
+        return detector(file, args.json);
+    }
     let overview = model.overview();
     let analysis = analyse(&model, args);
     if args.json {
-        print_json(&Inspection::new(&args.model, &overview, &analysis))?;
+        print_json(&Inspection::new(file, &overview, &analysis))?;
     } else {
-        print(&render(args, &overview, analysis.as_ref().ok()))?;
+        print(&render(file, args, &overview, analysis.as_ref().ok()))?;
     }
     match analysis {
         Ok(_) => Ok(()),
@@ -34,6 +40,65 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         }
         Err(failure) => Err(failure.into()),
     }
+}
+
+/// What a detector says of itself.
+fn detector(file: &Path, json: bool) -> Result<()> {
+    let detector = Detector::open(file)?;
+    let manifest = detector.manifest();
+    if json { print_json(manifest) } else { print(&fit::render(manifest)) }
+}
+
+/// A score model held against data.
+fn score(args: &InspectArgs) -> Result<()> {
+    let (Some(text), Some(data)) = (&args.score, &args.data) else {
+        bail!("give --score SPEC and --data DATA, or the file of a model");
+    };
+    let sizes = args.model.shape.first().map(|s| input::sizes(s)).transpose()?;
+    let options = args.reading.options(sizes)?;
+    let data = Dataset::open(data, &options)?;
+    let specification = fit::specification(text, args.score_input.as_deref(), &options)?;
+    let (backend, threads) = (args.run.backend()?, args.run.threads());
+    let found = check_score(&*specification, &data, &backend, threads, args.seed)?;
+    if !args.run.quiet {
+        detect::tell_skipped(&data);
+    }
+    if args.model.json {
+        return print_json(&found);
+    }
+    let mut facts = Table::default();
+    facts.row(["score model".to_owned(), fit::described(&found.score)]);
+    facts.row([
+        "samples".to_owned(),
+        format!(
+            "{} that it was not fitted to, {} without a finite score",
+            found.samples, found.not_finite
+        ),
+    ]);
+    facts.row(["length".to_owned(), format!("{} in the mean", number(found.mean_norm))]);
+    facts.row([
+        "mean".to_owned(),
+        format!(
+            "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most (entry {})",
+            found.mean.typical,
+            count(found.mean.functions, "entry").replace("entrys", "entries"),
+            found.mean.largest,
+            found.mean.at
+        ),
+    ]);
+    facts.row([
+        "size".to_owned(),
+        format!("{:.3} ± {:.3} times what the data ask for", found.scale, found.scale_error),
+    ]);
+    facts.row([
+        "waves".to_owned(),
+        format!(
+            "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
+            found.waves.typical, found.waves.functions, found.waves.largest
+        ),
+    ]);
+    facts.row(["verdict".to_owned(), found.verdict.clone()]);
+    print(&facts.render(0))
 }
 
 /// Why nothing can be derived.
@@ -135,9 +200,14 @@ fn cost(method: Method, analysis: &Analysis) -> String {
     }
 }
 
-fn render(args: &ModelArgs, overview: &Overview, analysis: Option<&Analysis>) -> String {
+fn render(
+    file: &Path,
+    args: &ModelArgs,
+    overview: &Overview,
+    analysis: Option<&Analysis>,
+) -> String {
     let mut facts = Table::default();
-    facts.row(["file".to_owned(), args.model.display().to_string()]);
+    facts.row(["file".to_owned(), file.display().to_string()]);
     if !overview.producer.is_empty() {
         facts.row(["producer".to_owned(), overview.producer.clone()]);
     }

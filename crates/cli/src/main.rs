@@ -1,6 +1,7 @@
 //! The `taste` command: flags, printing, exit codes.
 
 mod args;
+mod demo;
 mod derive;
 mod detect;
 mod edit;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Err(help) => return finish(print(&help.to_string()).map(|()| Outcome::Fine)),
     };
     let run = || match &cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Fit(args) => fit::run(args),
         Command::Score(args) => score::run(args),
         Command::Test(args) => shift::run(args),

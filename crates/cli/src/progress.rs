@@ -29,21 +29,14 @@ impl Progress {
         let long = self.started.elapsed() > Duration::from_secs(1);
         let more = self.total.is_none_or(|total| done < total);
         if self.watched && self.bar.is_none() && long && more {
-            let bar = match self.total {
-                Some(total) => {
-                    let template = format!(
-                        "{{wide_bar}} {{human_pos}}/{{human_len}} {}, {{eta}} left",
-                        self.what
-                    );
-                    styled(ProgressBar::new(total), &template)
-                }
-                None => {
-                    let template = format!(
-                        "{{spinner}} {{human_pos}} {}, {{per_sec}}, {{elapsed}}",
-                        self.what
-                    );
-                    styled(ProgressBar::new_spinner(), &template)
-                }
+            let bar = if let Some(total) = self.total {
+                let template =
+                    format!("{{wide_bar}} {{human_pos}}/{{human_len}} {}, {{eta}} left", self.what);
+                styled(ProgressBar::new(total), &template)
+            } else {
+                let template =
+                    format!("{{spinner}} {{human_pos}} {}, {{per_sec}}, {{elapsed}}", self.what);
+                styled(ProgressBar::new_spinner(), &template)
             };
             self.bar = Some(bar.with_elapsed(self.started.elapsed()));
         }

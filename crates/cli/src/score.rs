@@ -45,17 +45,14 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         Column::new("p_value", Kind::Float),
         Column::new("flag", Kind::Bool),
     ];
-    let mut writer = match &args.out {
-        Some(path) => {
-            let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-            columns.extend((has_names && !is_npy).then(|| Column::new("file", Kind::Text)));
-            TableWriter::create(path, &columns)?
-        }
-        None => {
-            columns.extend(has_names.then(|| Column::new("file", Kind::Text)));
-            let format = if with.json { TextFormat::Jsonl } else { TextFormat::Csv };
-            TableWriter::stdout(format, &columns)?
-        }
+    let mut writer = if let Some(path) = &args.out {
+        let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        columns.extend((has_names && !is_npy).then(|| Column::new("file", Kind::Text)));
+        TableWriter::create(path, &columns)?
+    } else {
+        columns.extend(has_names.then(|| Column::new("file", Kind::Text)));
+        let format = if with.json { TextFormat::Jsonl } else { TextFormat::Csv };
+        TableWriter::stdout(format, &columns)?
     };
     let named = columns.len() > 5;
     let (mut flagged, mut not_finite) = (0, 0);
@@ -87,9 +84,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let decision = &detector.manifest().decision;
     if !with.run.quiet {
         let share = 100.0 * flagged as f64 / samples as f64;
-        let expected = decision.alpha.map_or_else(String::new, |a| {
-            format!(", {} % expected without a shift", number(100.0 * a))
-        });
+        let expected = decision
+            .alpha
+            .map_or_else(String::new, |a| format!(", {} % expected without a shift", percent(a)));
         tell(&format!(
             "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
             count(samples, "sample"),

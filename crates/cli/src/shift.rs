@@ -7,7 +7,7 @@ use ndarray::{Axis, Slice};
 use serde::Serialize;
 use taste_data::Samples;
 use taste_stein::{
-    Detector, Scores,
+    Detector, Scores, channel_axis,
     shift::{Batch, Shift},
     stats::multiple::holm,
 };
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
         bail!(
             "{} permutations give no p-value below {least:.3}: --permutations {} or more can reach alpha = {alpha}",
             args.permutations,
-            (1.0 / alpha).ceil()
+            (1.0 / alpha - 1e-9).ceil() - 1.0
         );
     }
     let mut detection = Detection::start(&detector, with, detector.has_map())?;
@@ -73,6 +73,17 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
         print(&render(&report, &detector, args.top))?;
     }
     if !with.run.quiet {
+        let reachable = least * report.batches.len() as f64;
+        if reachable > alpha {
+            tell(&format!(
+                "warning: for {} batches, {} permutations give no adjusted p-value below {}: --permutations {:.0} or \
+                 more can reach alpha = {alpha}",
+                report.batches.len(),
+                args.permutations,
+                p_value(reachable.min(1.0)),
+                (report.batches.len() as f64 / alpha - 1e-9).ceil() - 1.0
+            ));
+        }
         for batch in report.batches.iter().filter(|b| b.shift.not_finite > 0) {
             tell(&format!(
                 "warning: {}: {} of {} have no finite residual; they are left out of the means",
@@ -233,19 +244,24 @@ fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
                 format!("{:+.1}", entry.statistic),
             ]);
         }
-        text += &format!("\n{}", entries.render(0));
+        text.push('\n');
+        text += &entries.render(0);
     }
     text
 }
 
 /// `row 3, column 5` for pictures, `entry 3` for vectors.
 fn place(position: &[usize], shape: &[usize]) -> String {
-    match (position, shape) {
-        ([c, y, x], [channels, ..]) if *channels > 1 => format!("channel {c}, row {y}, column {x}"),
-        ([_, y, x], _) => format!("row {y}, column {x}"),
-        ([i], _) => format!("entry {i}"),
-        (all, _) => format!("entry {all:?}"),
-    }
+    let Some(axis) = channel_axis(shape) else {
+        return match position {
+            [i] => format!("entry {i}"),
+            [y, x] => format!("row {y}, column {x}"),
+            all => format!("entry {all:?}"),
+        };
+    };
+    let pixel: Vec<usize> = (0..3).filter(|&a| a != axis).map(|a| position[a]).collect();
+    let pixel = format!("row {}, column {}", pixel[0], pixel[1]);
+    if shape[axis] > 1 { format!("channel {}, {pixel}", position[axis]) } else { pixel }
 }
 
 fn many(report: &Report<'_>) -> String {

@@ -1,17 +1,15 @@
 //! Files that appear whole or not at all.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write},
+    fs,
+    io::{self, ErrorKind, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 use crate::Error;
 
-/// A file under a temporary name beside its target. It takes the target's name when it is finished and is removed
-/// if it is dropped before; what the target held before stays until then.
+/// A file that takes its name when it is finished and is gone if it is dropped before; what had that name before
+/// stays until then.
 ///
 /// ```
 /// use std::io::Write;
@@ -24,9 +22,7 @@ use crate::Error;
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
-    file: BufWriter<File>,
-    temporary: PathBuf,
-    target: PathBuf,
+    file: taste_files::AtomicFile,
 }
 
 /// Why a file can't be started.
@@ -68,7 +64,6 @@ impl AtomicFile {
     }
 
     pub(crate) fn start(path: &Path) -> Result<Self, Refusal> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
         let before = fs::metadata(path).ok();
         // Through a link, and never in place of a device.
         let target = match &before {
@@ -86,39 +81,26 @@ impl AtomicFile {
         if let Some(folder) = target.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
             return Err(Refusal::NoFolder(folder.to_owned()));
         }
-        loop {
-            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".taste-{}-{number}.tmp", process::id());
-            let temporary = target.with_file_name(name);
-            match File::create_new(&temporary) {
-                Ok(file) => {
-                    let started = Self { file: BufWriter::new(file), temporary, target };
-                    if let Some(found) = before {
-                        fs::set_permissions(&started.temporary, found.permissions())?;
-                    }
-                    return Ok(started);
-                }
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e.into()),
-            }
+        let file = taste_files::AtomicFile::create(&target)?;
+        if let Some(found) = before {
+            file.set_permissions(found.permissions())?;
         }
+        Ok(Self { file })
     }
 
     /// Gives the file its name.
     pub fn finish(self) -> Result<(), Error> {
-        let target = self.target.clone();
+        let target = self.path().to_owned();
         self.commit().map_err(|e| Error::write(&target.display().to_string(), e))
     }
 
-    pub(crate) fn commit(mut self) -> io::Result<()> {
-        self.file.flush()?;
-        self.file.get_ref().sync_all()?;
-        fs::rename(&self.temporary, &self.target)
+    pub(crate) fn commit(self) -> io::Result<()> {
+        self.file.commit()
     }
 
     /// The name that the file will have.
     pub fn path(&self) -> &Path {
-        &self.target
+        self.file.path()
     }
 }
 
@@ -135,12 +117,5 @@ impl Write for AtomicFile {
 impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        // After a commit the temporary name is gone and this does nothing.
-        let _ = fs::remove_file(&self.temporary);
     }
 }

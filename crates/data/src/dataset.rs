@@ -1,4 +1,5 @@
 use std::{
+    collections::HashSet,
     fmt,
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -96,6 +97,21 @@ impl Dataset {
             }
         }
         Ok(self)
+    }
+
+    /// The same options with the columns that these samples are made of, so that other tables are read by the names of
+    /// their columns, whatever their order and whatever else they hold.
+    #[must_use]
+    pub fn pinned(&self, options: &Options) -> Options {
+        let taken = self.parts.first().and_then(|part| part.source.facts().taken.clone());
+        let distinct =
+            |names: &Vec<String>| names.iter().collect::<HashSet<_>>().len() == names.len();
+        match taken.filter(distinct) {
+            Some(columns) => {
+                Options { columns, label: None, exclude: Vec::new(), ..options.clone() }
+            }
+            None => options.clone(),
+        }
     }
 
     /// What was left out so far (file or line, and why), with [`Options::skip_bad`].

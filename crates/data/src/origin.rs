@@ -96,9 +96,10 @@ impl Origin {
                 Kind::Member(member) => {
                     file.seek(SeekFrom::Start(member.start))?;
                     let stored = BufReader::new(file.take(member.stored));
-                    let bytes: Box<dyn Read + Send> = match member.deflated {
-                        true => Box::new(DeflateDecoder::new(stored)),
-                        false => Box::new(stored),
+                    let bytes: Box<dyn Read + Send> = if member.deflated {
+                        Box::new(DeflateDecoder::new(stored))
+                    } else {
+                        Box::new(stored)
                     };
                     Box::new(Checked { inner: CrcReader::new(bytes), crc: member.crc })
                 }

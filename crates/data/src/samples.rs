@@ -71,7 +71,11 @@ pub struct InMemory {
 impl InMemory {
     /// Samples along the first axis.
     pub fn new(name: &str, values: ArrayD<f32>) -> Self {
-        let values = values.as_standard_layout().into_owned();
+        let values = if values.is_standard_layout() {
+            values
+        } else {
+            values.as_standard_layout().into_owned()
+        };
         Self { name: name.to_owned(), values, labels: None }
     }
 
@@ -203,7 +207,10 @@ pub fn draw(of: &dyn Samples, most: usize, seed: u64) -> Result<ArrayD<f32>, Err
     }
     let shape: Vec<usize> =
         std::iter::once(order.len()).chain(of.sample_shape().iter().copied()).collect();
-    Ok(ArrayD::from_shape_vec(IxDyn(&shape), values).expect("rows of the sample's width"))
+    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|_| Error::File {
+        path: of.name().to_owned(),
+        message: "its samples are not of one shape".to_owned(),
+    })
 }
 
 /// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014) on a seed and a number.

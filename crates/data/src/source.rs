@@ -15,8 +15,10 @@ pub(crate) struct Facts {
     pub(crate) bytes: bool,
     /// Where the channels are, if the format says so.
     pub(crate) layout: Layout,
-    /// The names of a table's columns.
+    /// The names of the entries of a table's rows.
     pub(crate) columns: Option<Vec<String>>,
+    /// The columns of a table that a sample is made of, by the names that the file itself gives them.
+    pub(crate) taken: Option<Vec<String>>,
 }
 
 /// Consecutive samples of a file.

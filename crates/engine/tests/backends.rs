@@ -142,12 +142,42 @@ fn rten_runs_every_operator() {
     check(&Backend::Rten);
 }
 
+/// ONNX Runtime, if there is one; in CI there must be.
+fn ort() -> Option<Backend> {
+    if std::env::var_os("ORT_DYLIB_PATH").is_some() {
+        return Some(Backend::Ort { library: None });
+    }
+    assert!(std::env::var_os("CI").is_none(), "ORT_DYLIB_PATH must be set in CI");
+    println!("skipped: ORT_DYLIB_PATH is not set");
+    None
+}
+
 #[test]
 fn ort_runs_every_operator() {
-    if std::env::var_os("ORT_DYLIB_PATH").is_none() {
-        assert!(std::env::var_os("CI").is_none(), "ORT_DYLIB_PATH must be set in CI");
-        println!("skipped: ORT_DYLIB_PATH is not set");
-        return;
+    if let Some(ort) = ort() {
+        check(&ort);
     }
-    check(&Backend::Ort { library: None });
+}
+
+/// Another session takes over once a number of samples comes again, and the results stay what they are.
+#[test]
+fn ort_runs_any_number_of_samples_in_any_order() {
+    let Some(ort) = ort() else { return };
+    let entry = operators().find(|e| e.name == "Softmax").expect("an operator");
+    let sample = (entry.samples)().into_iter().find(|s| s.batched).expect("a sample");
+    let Case { graph, ends, feeds } = case(entry, &sample, true);
+    let mut session = ort.compile(&graph, &ends, 1).expect("compiles");
+    let rows = feeds[0].1.shape()[0];
+    for count in [rows, rows, rows, 1, 1, rows] {
+        let part: Vec<(String, Value)> =
+            feeds.iter().map(|(n, v)| (n.clone(), v.rows(0, count))).collect();
+        let part: Vec<(&str, &Value)> = part.iter().map(|(n, v)| (n.as_str(), v)).collect();
+        let want = Backend::Reference.compile(&graph, &ends, 1).expect("compiles").run(&part);
+        let got = session.run(&part).expect("runs");
+        for (got, want) in got.iter().zip(want.expect("the interpreter runs it")) {
+            assert_eq!(got.shape(), want.shape());
+            let off = (got.to_f64() - want.to_f64()).iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            assert!(off < 1e-4, "off by {off} with {count} samples");
+        }
+    }
 }

@@ -16,6 +16,9 @@ pub struct Dim {
 /// Batch sizes at which facts and shape arithmetic are evaluated; three points determine an affine
 /// integer and check it. Large primes, so that a batch is not mistaken for a layer's width.
 pub(crate) const WORLDS: [usize; 3] = [1009, 1013, 1019];
+/// Shape arithmetic is evaluated at small batch sizes too: what a large batch leaves out (`min(N, 8)`, `N mod 2`)
+/// must not pass for a number that no batch changes.
+pub(crate) const ALL_WORLDS: [usize; 5] = [WORLDS[0], WORLDS[1], WORLDS[2], 1, 2];
 
 impl Dim {
     /// The batch size itself.
@@ -60,6 +63,13 @@ impl Dim {
         (0..3).all(|w| dim.value_at(WORLDS[w]) == values[w]).then_some(dim)
     }
 
+    /// The sign, if it is the same for every batch size: an affine integer has no other extremes than its ends.
+    pub(crate) fn sign(self) -> Option<i64> {
+        let smallest = self.value_at(1).signum();
+        let largest = if self.per_batch == 0 { self.fixed } else { self.per_batch }.signum();
+        (smallest == largest).then_some(smallest)
+    }
+
     /// N replaced by `factor · N + offset`. Sizes beyond 64 bits stay at the end of the range, where every
     /// shape is refused.
     #[must_use]
@@ -100,6 +110,13 @@ mod tests {
         }
         let square = WORLDS.map(|n| (n * n) as i64);
         assert_eq!(Dim::fit(square), None);
+    }
+
+    #[test]
+    fn a_sign_holds_for_every_batch_or_is_unknown() {
+        let sign = |per_batch, fixed| Dim { per_batch, fixed }.sign();
+        assert_eq!([sign(1, 1), sign(0, 0), sign(-2, 1)], [Some(1), Some(0), Some(-1)]);
+        assert_eq!([sign(1, -1), sign(1, -5000), sign(-1, 7)], [None; 3]);
     }
 
     #[test]

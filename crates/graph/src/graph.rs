@@ -3,9 +3,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    Calculus, Concrete, Dim, Fact, Op, OpError, Tensor,
-    algebra::{Constant, Input, ShapeOf},
-    dim::WORLDS,
+    Calculus, Concrete, DType, Dim, Fact, Op, OpError, Tensor,
+    algebra::{Add, Constant, Input, ShapeOf},
+    dim::{ALL_WORLDS, WORLDS},
     op::fit_facts,
 };
 
@@ -45,8 +45,12 @@ struct Value {
 pub struct Graph {
     nodes: Vec<Node>,
     values: Vec<Value>,
-    consed: HashMap<(String, Vec<Id>), usize>,
-    known: HashMap<Id, [Tensor; 3]>,
+    /// The results of every operator on these arguments.
+    consed: HashMap<(String, Vec<Id>), Vec<Id>>,
+    /// Constants by a hash of their elements.
+    constants: HashMap<u64, Vec<Id>>,
+    /// Values that are known at every batch size, as they are at [`ALL_WORLDS`].
+    known: HashMap<Id, [Tensor; 5]>,
     label: Option<Arc<str>>,
     /// Elements of constants that came with a file, and of all others.
     stored: usize,
@@ -151,19 +155,16 @@ impl Graph {
 
     /// A value that never changes.
     pub fn constant(&mut self, tensor: Tensor) -> Id {
+        let hash = tensor.hash();
+        let same = |id: &&Id| self.as_constant(**id).is_some_and(|t| t.is_identical(&tensor));
+        if let Some(&id) = self.constants.get(&hash).and_then(|ids| ids.iter().find(same)) {
+            return id;
+        }
         let (Concrete { dtype, shape }, len) = (tensor.concrete(), tensor.len());
         let fact = Fact { dtype, shape: shape.into_iter().map(Dim::from).collect() };
-        let op: Arc<dyn Op> = Arc::new(Constant(tensor));
-        let key = (format!("{op:?}"), Vec::new());
-        let small = len <= 64;
-        if small && let Some(&node) = self.consed.get(&key) {
-            return self.nodes[node].outs[0];
-        }
         self.made = self.made.saturating_add(len);
-        let id = self.append(op, &[], vec![fact])[0];
-        if small {
-            self.consed.insert(key, self.nodes.len() - 1);
-        }
+        let id = self.append(Arc::new(Constant(tensor)), &[], vec![fact])[0];
+        self.constants.entry(hash).or_default().push(id);
         id
     }
 
@@ -179,18 +180,12 @@ impl Graph {
                 tensor.as_int().ok()?.iter().map(|&v| Dim { per_batch: 0, fixed: v }).collect(),
             );
         }
-        let worlds = self.known.get(&id)?;
-        let [a, b, c] = worlds
-            .each_ref()
-            .map(|t| t.as_int().ok().map(|a| a.iter().copied().collect::<Vec<_>>()));
-        let (a, b, c) = (a?, b?, c?);
-        (a.len() == b.len() && b.len() == c.len())
-            .then(|| (0..a.len()).map(|i| Dim::fit([a[i], b[i], c[i]])).collect())?
+        fit_ints(self.known.get(&id)?)
     }
 
     /// The sizes of a value as a vector of integers.
     pub fn shape_of(&mut self, id: Id) -> Result<Id, OpError> {
-        let worlds = WORLDS.map(|n| {
+        let worlds = ALL_WORLDS.map(|n| {
             let shape = self.fact(id).at(n).shape;
             Tensor::ints(&shape.iter().map(|&s| s as i64).collect::<Vec<_>>())
         });
@@ -209,28 +204,32 @@ impl Graph {
             return Ok(vec![same]);
         }
         let key = (format!("{op:?}"), args.to_vec());
-        if let Some(&node) = self.consed.get(&key) {
-            return Ok(self.nodes[node].outs.clone());
+        if let Some(outs) = self.consed.get(&key) {
+            return Ok(outs.clone());
         }
         self.check_made()?;
         let args_facts: Vec<Fact> = args.iter().map(|&a| self.fact(a).clone()).collect();
         let facts = infer(&*op, &args_facts)?;
         if let Some(folded) = self.fold(&op, args, &facts) {
+            self.consed.insert(key, folded.clone());
             return Ok(folded);
         }
         let known = self.evaluate_worlds(&op, args);
-        if let Some([a, b, c]) = &known
-            && a == b
-            && b == c
+        if let Some([first, others @ ..]) = &known
+            && others.iter().all(|other| other == first)
         {
-            let tensors = a.clone();
+            let tensors = first.clone();
             return Ok(tensors.into_iter().map(|t| self.constant(t)).collect());
         }
         let outs = self.append(op, args, facts);
-        self.consed.insert(key, self.nodes.len() - 1);
-        if let Some([a, b, c]) = known {
-            for (((&id, a), b), c) in outs.iter().zip(a).zip(b).zip(c) {
-                self.known.insert(id, [a, b, c]);
+        self.consed.insert(key, outs.clone());
+        if let Some(worlds) = known {
+            let mut worlds = worlds.map(Vec::into_iter);
+            for &id in &outs {
+                let values = worlds.each_mut().map(Iterator::next);
+                if let [Some(a), Some(b), Some(c), Some(d), Some(e)] = values {
+                    self.known.insert(id, [a, b, c, d, e]);
+                }
             }
         }
         Ok(outs)
@@ -285,11 +284,11 @@ impl Graph {
     }
 
     /// The results at every world, if the arguments are known there and small.
-    fn evaluate_worlds(&mut self, op: &Arc<dyn Op>, args: &[Id]) -> Option<[Vec<Tensor>; 3]> {
+    fn evaluate_worlds(&mut self, op: &Arc<dyn Op>, args: &[Id]) -> Option<[Vec<Tensor>; 5]> {
         if args.is_empty() || args.iter().all(|a| !self.known.contains_key(a)) {
             return None;
         }
-        let mut worlds = [Vec::new(), Vec::new(), Vec::new()];
+        let mut worlds = [const { Vec::new() }; 5];
         for (w, results) in worlds.iter_mut().enumerate() {
             let tensors: Vec<Tensor> = args
                 .iter()
@@ -298,7 +297,7 @@ impl Graph {
                     None => self.as_constant(*a).cloned(),
                 })
                 .collect::<Option<_>>()?;
-            let batch = Dim::fixed(WORLDS[w]);
+            let batch = Dim::fixed(ALL_WORLDS[w]);
             let op = op.with_batch(batch).unwrap_or_else(|| op.clone());
             let shapes: Vec<Concrete> = tensors.iter().map(Tensor::concrete).collect();
             let inferred = op.infer(&shapes).ok()?;
@@ -308,7 +307,29 @@ impl Graph {
             self.pay(op.steps(&shapes, &inferred))?;
             *results = op.eval(&tensors).ok()?;
         }
-        Some(worlds)
+        let compares = worlds[0].iter().any(|t| t.concrete().dtype == DType::Bool);
+        (!compares || self.keep_order(args)).then_some(worlds)
+    }
+
+    /// Whether no batch size changes which of two known integers is the larger, or the sign of one, place by place:
+    /// a test of integers that trade places at some batch size is known at no other.
+    fn keep_order(&self, args: &[Id]) -> bool {
+        let at = |id: &Id, w: usize| {
+            self.known.get(id).map_or_else(|| self.as_constant(*id), |values| Some(&values[w]))
+        };
+        let difference = |w: usize| {
+            let sides = args.iter().map(|a| at(a, w).cloned()).collect::<Option<Vec<_>>>()?;
+            match &sides[..] {
+                [Tensor::Int(_)] => sides.into_iter().next(),
+                [Tensor::Int(_), Tensor::Int(_)] => {
+                    Add { minus: true }.eval(&sides).ok()?.into_iter().next()
+                }
+                _ => None,
+            }
+        };
+        let worlds: Option<Vec<Tensor>> = (0..ALL_WORLDS.len()).map(difference).collect();
+        let fitted = worlds.and_then(|w| fit_ints(&w.try_into().ok()?));
+        fitted.is_some_and(|dims| dims.iter().all(|d| d.sign().is_some()))
     }
 
     /// The nodes that the values in `ends` depend on, in order, without going past `stops`.
@@ -324,6 +345,15 @@ impl Graph {
         let mut order: Vec<usize> = seen.into_iter().collect();
         order.sort_unstable();
         order
+    }
+
+    /// How many steps the reference takes for some nodes with a batch of `batch`.
+    pub fn steps(&self, nodes: &[usize], batch: usize) -> usize {
+        let concrete =
+            |ids: &[Id]| ids.iter().map(|&id| self.fact(id).at(batch)).collect::<Vec<_>>();
+        nodes.iter().map(|&n| &self.nodes[n]).fold(0, |total, node| {
+            total.saturating_add(node.op.steps(&concrete(&node.args), &concrete(&node.outs)))
+        })
     }
 
     /// The nodes between `start` and `end` that derivatives may flow through, in order.
@@ -373,6 +403,21 @@ impl Graph {
         }
         active
     }
+}
+
+/// The affine integers that have these values at [`ALL_WORLDS`], if there are such.
+fn fit_ints(worlds: &[Tensor; 5]) -> Option<Vec<Dim>> {
+    let ints = |t: &Tensor| t.as_int().ok().map(|a| a.iter().copied().collect::<Vec<_>>());
+    let values: Vec<Vec<i64>> = worlds.iter().map(ints).collect::<Option<_>>()?;
+    if values.iter().any(|v| v.len() != values[0].len()) {
+        return None;
+    }
+    let holds = |dim: &Dim, i: usize| {
+        ALL_WORLDS.iter().zip(&values).all(|(&n, ints)| dim.value_at(n) == ints[i])
+    };
+    (0..values[0].len())
+        .map(|i| Dim::fit([values[0][i], values[1][i], values[2][i]]).filter(|d| holds(d, i)))
+        .collect()
 }
 
 /// The facts of an operator's results.

@@ -1,5 +1,7 @@
 //! Values of the reference interpreter and of constants.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use ndarray::{ArcArray, ArrayD, IxDyn};
 
 use crate::{Concrete, DType, OpError};
@@ -51,6 +53,29 @@ impl Tensor {
     /// Element type and shape together.
     pub fn concrete(&self) -> Concrete {
         Concrete { dtype: self.dtype(), shape: self.shape().to_vec() }
+    }
+
+    /// A hash of type, shape and elements, bit by bit.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.dtype(), self.shape()).hash(&mut hasher);
+        match self {
+            Self::Float(a) => a.iter().for_each(|v| v.to_bits().hash(&mut hasher)),
+            Self::Int(a) => a.iter().for_each(|v| v.hash(&mut hasher)),
+            Self::Bool(a) => a.iter().for_each(|v| v.hash(&mut hasher)),
+        }
+        hasher.finish()
+    }
+
+    /// Whether type, shape and elements are the same, bit by bit.
+    pub(crate) fn is_identical(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Float(a), Self::Float(b)) => {
+                let bits = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits();
+                a.shape() == b.shape() && a.iter().zip(b).all(bits)
+            }
+            _ => self == other,
+        }
     }
 
     /// A float of rank 0.

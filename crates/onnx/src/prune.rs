@@ -52,7 +52,7 @@ mod tests {
             ..GraphProto::default()
         };
         let model = Model::new(builders::model(graph, 17)).with_outputs(&["w"]);
-        let graph = model.proto.graph.expect("a graph");
+        let graph = model.proto.graph.unwrap_or_default();
         let names: Vec<&str> = graph.node.iter().map(|n| n.name.as_str()).collect();
         assert_eq!(names, ["mul", "neg"]);
         assert_eq!(graph.initializer.len(), 1);

@@ -1,10 +1,8 @@
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use prost::Message;
+use taste_files::AtomicFile;
 
 use crate::decode::Declared;
 use crate::error::Error;
@@ -153,29 +151,16 @@ fn data_file_of(path: &Path) -> Result<(PathBuf, String), Error> {
     Ok((path.with_file_name(&location), location))
 }
 
-/// A file under a temporary name, which is removed unless it is committed.
+/// A file that appears when it is committed.
 struct Draft {
-    file: File,
+    file: AtomicFile,
     written: u64,
-    temporary: PathBuf,
-    target: PathBuf,
 }
 
 impl Draft {
     fn create(target: &Path) -> Result<Self, Error> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".taste-{}-{number}.tmp", process::id());
-            let temporary = target.with_file_name(name);
-            match File::create_new(&temporary) {
-                Ok(file) => {
-                    return Ok(Self { file, written: 0, temporary, target: target.to_owned() });
-                }
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(write_failed(target, source)),
-            }
-        }
+        let file = AtomicFile::create(target).map_err(|e| write_failed(target, e))?;
+        Ok(Self { file, written: 0 })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<u64, Error> {
@@ -183,7 +168,8 @@ impl Draft {
     }
 
     fn copy(&mut self, source: &mut dyn Read) -> Result<u64, Error> {
-        let copied = io::copy(source, &mut self.file).map_err(|e| write_failed(&self.target, e))?;
+        let copied =
+            io::copy(source, &mut self.file).map_err(|e| write_failed(self.file.path(), e))?;
         self.written += copied;
         Ok(copied)
     }
@@ -194,19 +180,9 @@ impl Draft {
         Ok(self.written)
     }
 
-    fn commit(mut self) -> Result<(), Error> {
-        self.file
-            .flush()
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.target))
-            .map_err(|e| write_failed(&self.target, e))
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After a commit the temporary name is gone and this does nothing.
-        let _ = fs::remove_file(&self.temporary);
+    fn commit(self) -> Result<(), Error> {
+        let target = self.file.path().to_owned();
+        self.file.commit().map_err(|e| write_failed(&target, e))
     }
 }
 

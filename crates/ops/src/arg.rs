@@ -340,6 +340,83 @@ impl Linear for Place {
     }
 }
 
+/// Positions along an axis up to this size are written into a file.
+const WRITTEN: i64 = 1 << 16;
+
+/// 1 at the first largest element along an axis, 0 elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct FirstMax {
+    pub(crate) axis: usize,
+}
+
+impl Op for FirstMax {
+    fn name(&self) -> &'static str {
+        "FirstMax"
+    }
+
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [x] = take(args)?;
+        if self.axis >= x.rank() {
+            return Err(OpError::shape("an axis below", x.rank(), self.axis));
+        }
+        Ok(vec![x.clone()])
+    }
+
+    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
+        let [x] = take(args)?;
+        let mut mask = x.as_float()?.to_owned();
+        for mut lane in mask.lanes_mut(Axis(self.axis)) {
+            let mut best = 0;
+            for (i, v) in lane.iter().enumerate() {
+                if *v > lane[best] {
+                    best = i;
+                }
+            }
+            lane.fill(0.0);
+            if let Some(first) = lane.get_mut(best) {
+                *first = 1.0;
+            }
+        }
+        Ok(vec![mask.into()])
+    }
+
+    fn calculus(&self) -> Calculus<'_> {
+        Calculus::Constant
+    }
+
+    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
+        Lift::shift(Self { axis: self.axis + 1 })
+    }
+
+    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
+        let fact = e.arg_fact(0);
+        let (rank, size) = (fact.rank(), fact.shape[self.axis]);
+        let size = size.as_fixed().ok_or_else(|| {
+            OpError::unsupported("a maximum along an axis that depends on the batch", size)
+        })?;
+        let attributes =
+            vec![builders::attr_int("axis", self.axis as i64), builders::attr_int("keepdims", 1)];
+        let first = e.node("ArgMax", args, attributes);
+        // A long axis is counted when the file runs: files stay small.
+        let places = if size <= WRITTEN {
+            let mut shape = vec![1; rank - self.axis];
+            shape[0] = usize::try_from(size).unwrap_or(0);
+            let places = ArrayD::from_shape_vec(IxDyn(&shape), (0..size).collect())
+                .map_err(|e| OpError::invalid(e.to_string()))?;
+            e.tensor(&places.into())
+        } else {
+            let ends = [0, size, 1].map(|v| e.tensor(&ndarray::arr0(v).into_dyn().into()));
+            let places = e.node("Range", &ends, vec![]);
+            let mut shape = vec![Dim::from(1); rank - self.axis];
+            shape[0] = Dim { per_batch: 0, fixed: size };
+            e.reshape(&places, &shape)
+        };
+        let mask = e.node("Equal", &[first, places], vec![]);
+        let float = builders::attr_int("to", 1);
+        Ok(vec![e.node("Cast", &[mask], vec![float])])
+    }
+}
+
 fn read_arg(r: &mut Reader<'_, '_>, extreme: Extreme) -> Result<Vec<Id>, OpError> {
     let [x] = r.take()?;
     let (axis, keep) = (r.int_or("axis", 0), r.flag("keepdims", true));

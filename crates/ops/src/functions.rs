@@ -7,11 +7,11 @@ use taste_graph::{
 };
 
 use crate::{
+    arg::FirstMax,
     cast::Cast,
     compare::{Compare, Test},
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, Unary},
-    pool::FirstMax,
     softmax::Softmax,
 };
 

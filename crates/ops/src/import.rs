@@ -405,7 +405,10 @@ impl<'a> Importer<'a> {
             Some(Tensor::Bool(a)) if a.len() == 1 && a.iter().all(|&c| c) => "then_branch",
             Some(Tensor::Bool(a)) if a.len() == 1 => "else_branch",
             _ => {
-                self.report(node, "its condition is not known before the model runs");
+                self.report(
+                    node,
+                    "its condition is not known for every input and every batch size",
+                );
                 return Ok(None);
             }
         };

@@ -10,6 +10,8 @@ use taste_onnx::{
 };
 use taste_ops::{ImportError, Imported, import};
 
+const UNKNOWN: &str = "its condition is not known for every input and every batch size";
+
 fn branch(name: &str, nodes: Vec<NodeProto>, out: &str) -> AttributeProto {
     let graph = GraphProto {
         name: name.to_owned(),
@@ -40,6 +42,8 @@ fn choice(condition: &str, out: &str) -> NodeProto {
 fn read(conditions: [&str; 2]) -> Result<Imported, ImportError> {
     let x = builders::value_info("x", ElemType::F32, &[DimSpec::Symbol("N".into())]);
     let flag = builders::value_info("flag", ElemType::Bool, &[DimSpec::Fixed(1)]);
+    let mut as_bool = builders::node("Cast", &["beyond"], &["not four"], "not four");
+    as_bool.attribute = vec![builders::attr_int("to", 9)];
     let graph = GraphProto {
         name: "choices".to_owned(),
         node: vec![
@@ -47,10 +51,21 @@ fn read(conditions: [&str; 2]) -> Result<Imported, ImportError> {
             choice(conditions[1], "b"),
             builders::node("Sub", &["a", "b"], &["y"], "y"),
             builders::node("Add", &["x", "x"], &["double"], "double"),
+            builders::node("Shape", &["x"], &["size"], "size"),
+            builders::node("Equal", &["size", "one"], &["single"], "single"),
+            builders::node("Equal", &["size", "four"], &["are four"], "are four"),
+            builders::node("Greater", &["size", "none"], &["some"], "some"),
+            builders::node("Sub", &["size", "four"], &["beyond"], "beyond"),
+            as_bool,
+            builders::node("Div", &["size", "size"], &["unit"], "unit"),
+            builders::node("Equal", &["unit", "four"], &["never"], "never"),
         ],
         initializer: vec![
             builders::tensor_bool("yes", &[], &[true]),
             builders::tensor_bool("no", &[1], &[false]),
+            builders::tensor_i64("none", &[1], &[0]),
+            builders::tensor_i64("one", &[1], &[1]),
+            builders::tensor_i64("four", &[1], &[4]),
         ],
         input: vec![x, flag],
         output: vec![builders::value_info("y", ElemType::F32, &[DimSpec::Symbol("N".into())])],
@@ -68,11 +83,36 @@ fn the_chosen_branch_sees_the_names_around_it() {
 }
 
 #[test]
+fn a_condition_that_holds_for_every_batch_size_is_known() {
+    for batch in [1, 2, 4] {
+        let Imported { graph, inputs, outputs } = read(["some", "never"]).expect("imports");
+        let x = Tensor::floats(&[batch], vec![1.0; batch]).expect("ones");
+        let y = graph.eval(&[outputs[0].1], &HashMap::from([(inputs[0].1, x)]), batch);
+        assert_eq!(
+            y.expect("evaluates")[0],
+            Tensor::floats(&[batch], vec![1.0; batch]).expect("ones")
+        );
+    }
+}
+
+/// A batch of one, and one of four, takes the other branch than a large one.
+#[test]
+fn a_condition_that_some_batch_size_changes_is_a_problem_of_its_node() {
+    for condition in ["single", "are four", "not four"] {
+        let Err(ImportError::Nodes(problems)) = read([condition, "yes"]) else {
+            panic!("{condition}: a choice that depends on the batch size");
+        };
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert_eq!([problem.node.as_str(), problem.reason.as_str()], ["a", UNKNOWN]);
+    }
+}
+
+#[test]
 fn a_condition_that_is_computed_is_a_problem_of_its_node() {
     let Err(ImportError::Nodes(problems)) = read(["yes", "flag"]) else {
         panic!("a choice that depends on an input");
     };
     let [problem] = &problems[..] else { panic!("{problems:?}") };
     assert_eq!([problem.node.as_str(), problem.op.as_str()], ["b", "If"]);
-    assert_eq!(problem.reason, "its condition is not known before the model runs");
+    assert_eq!(problem.reason, UNKNOWN);
 }

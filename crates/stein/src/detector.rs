@@ -11,7 +11,7 @@ use taste_onnx::{
 };
 
 use crate::{
-    Error, Manifest,
+    Decision, Error, Manifest,
     decision::{self, CALIBRATION, Lookup, THRESHOLD},
     error::request,
     manifest::FORMAT,
@@ -79,13 +79,13 @@ pub(crate) struct Pieces {
 
 impl Detector {
     pub(crate) fn assemble(pieces: Pieces) -> Result<Self, Error> {
-        let Pieces { graph: mut proto, manifest, lookup, reference, maps } = pieces;
-        proto.producer_name = "taste".to_owned();
-        proto.producer_version = env!("CARGO_PKG_VERSION").to_owned();
-        proto.doc_string =
-            "Whether samples differ from the training data in a way that matters to the model. \
+        let Pieces { graph: mut proto, mut manifest, lookup, reference, maps } = pieces;
+        manifest.decision.threshold = f64::from(single(manifest.decision.threshold));
+        "taste".clone_into(&mut proto.producer_name);
+        env!("CARGO_PKG_VERSION").clone_into(&mut proto.producer_version);
+        "Whether samples differ from the training data in a way that matters to the model. \
             Outputs: residual, score (larger is further out), p_value and flag for every sample."
-                .to_owned();
+            .clone_into(&mut proto.doc_string);
         let graph = proto.graph.get_or_insert_default();
         let (rows, width) = lookup.table.dim();
         let table: Vec<f32> = lookup.table.iter().copied().collect();
@@ -121,6 +121,11 @@ impl Detector {
         Ok(())
     }
 
+    /// Whether a model says that it is a detector.
+    pub fn is_one(model: &taste_onnx::Model) -> bool {
+        model.proto.metadata_props.iter().any(|e| e.key == FORMAT_KEY)
+    }
+
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = taste_onnx::Model::open(path).map_err(taste_engine::Error::from)?;
@@ -143,7 +148,7 @@ impl Detector {
             ));
         }
         let manifest = entry(MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
-        let manifest: Manifest = serde_json::from_str(manifest)
+        let mut manifest: Manifest = serde_json::from_str(manifest)
             .map_err(|e| format!("{}: {e}", damaged("the manifest")))?;
         let (_, rows) = entry(REFERENCE_KEY)
             .and_then(unpack)
@@ -184,12 +189,14 @@ impl Detector {
         }
         calibration.truncate(manifest.data.calibrated);
         let calibration = decision::lifted(calibration);
-        if constant(THRESHOLD)? != [single(manifest.decision.threshold)] {
-            return Err(
-                "its threshold is not the one that its manifest tells: it was changed by hand; set it \
-                 again with `taste edit`"
-                    .to_owned(),
-            );
+        // What the graph compares with is what counts, also if it was changed with another tool.
+        match constant(THRESHOLD)?[..] {
+            [threshold] if threshold.is_nan() => return Err(damaged(THRESHOLD)),
+            [threshold] if threshold.to_bits() != single(manifest.decision.threshold).to_bits() => {
+                manifest.decision = Decision::by_hand(f64::from(threshold));
+            }
+            [_] => {}
+            _ => return Err(damaged(THRESHOLD)),
         }
         Ok(Self { manifest, calibration, reference: Reference { rows }, maps, file })
     }
@@ -245,8 +252,7 @@ impl Detector {
                 "a threshold of {threshold} is no number to compare with"
             )));
         }
-        self.manifest.decision.alpha = None;
-        "by hand".clone_into(&mut self.manifest.decision.rule);
+        self.manifest.decision = Decision::by_hand(threshold);
         self.put_threshold(threshold)
     }
 

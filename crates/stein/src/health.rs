@@ -18,13 +18,16 @@ pub(crate) struct Evidence<'a> {
     /// Whether the model has kinks, whose curvature no Laplacian taken point by point sees.
     pub(crate) kinked: bool,
     pub(crate) calibration_given: bool,
+    /// Samples that the score model was fitted to, and those left out as they have entries that are not finite.
+    pub(crate) fitted: (usize, usize),
 }
 
 /// All findings.
 pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
     let checks = [
         stein_identity(of),
-        not_finite(of),
+        left_out(of),
+        Some(not_finite(of)),
         saturation(of),
         flat(of),
         laplacian(of),
@@ -35,8 +38,8 @@ pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-fn finding(check: &str, level: Level, value: f64, message: String) -> Option<Finding> {
-    Some(Finding { check: check.to_owned(), level, value, message })
+fn finding(check: &str, level: Level, value: f64, message: String) -> Finding {
+    Finding { check: check.to_owned(), level, value, message }
 }
 
 /// With the right score, mean residuals are zero: |`D_f`|/SE.
@@ -63,7 +66,7 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     } else if of.kinked {
         (
             Level::Note,
-            "which a model with kinks (ReLU, max) has even with the right score, as their curvature shows at no sample; \
+            "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their curvature shows at no sample; \
              the adjustment takes the mean off",
         )
     } else if share < 0.25 {
@@ -78,10 +81,24 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}."
     );
-    finding("stein identity", level, ratio, message)
+    Some(finding("stein identity", level, ratio, message))
 }
 
-fn not_finite(of: &Evidence<'_>) -> Option<Finding> {
+fn left_out(of: &Evidence<'_>) -> Option<Finding> {
+    let (fitted, bad) = of.fitted;
+    if bad == 0 {
+        return None;
+    }
+    let share = bad as f64 / (fitted + bad) as f64;
+    let level = if share > 0.01 { Level::Warning } else { Level::Note };
+    let message = format!(
+        "{bad} of {} samples for the score model have NaN or infinite entries; it was fitted without them.",
+        fitted + bad
+    );
+    Some(finding("finite samples", level, share, message))
+}
+
+fn not_finite(of: &Evidence<'_>) -> Finding {
     let (held_out, scores) = (of.held_out, &of.calibrated.scores);
     let bad = held_out.not_finite() + of.calibrated.not_finite;
     let all = held_out.count() + scores.len();
@@ -124,7 +141,7 @@ fn saturation(of: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "The softmax is saturated (largest probability above 0.999999) for {percent:.1} % of held-out samples. {verdict}"
     );
-    finding("softmax saturation", level, share, message)
+    Some(finding("softmax saturation", level, share, message))
 }
 
 fn flat(of: &Evidence<'_>) -> Option<Finding> {
@@ -134,7 +151,7 @@ fn flat(of: &Evidence<'_>) -> Option<Finding> {
     let message = "The target is piecewise affine in the input: its Laplacian is zero almost everywhere, which is known \
         and not measured, so the residual is the drift s·∇f alone."
         .to_owned();
-    finding("laplacian", Level::Note, 0.0, message)
+    Some(finding("laplacian", Level::Note, 0.0, message))
 }
 
 fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
@@ -147,7 +164,7 @@ fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
         let message = format!(
             "The exact Laplacian and an unbiased estimate of it lie {apart:.1} standard errors apart in the median: {verdict}."
         );
-        return finding("laplacian agreement", level, apart, message);
+        return Some(finding("laplacian agreement", level, apart, message));
     }
     let error = of.held_out.estimate_error?;
     let (level, verdict) = if error > 0.5 {
@@ -158,7 +175,7 @@ fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "The Laplacian is an estimate; its standard error is {error:.2} of the spread of residuals in the median: {verdict}."
     );
-    finding("laplacian estimate", level, error, message)
+    Some(finding("laplacian estimate", level, error, message))
 }
 
 /// Where the data never vary, no score is known.
@@ -179,7 +196,7 @@ fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
         "{count} of {all} entries of a sample{names} have one value in all held-out samples: how the model reacts to a \
          change there rests on the score model's guess."
     );
-    finding("constant entries", Level::Note, count as f64, message)
+    Some(finding("constant entries", Level::Note, count as f64, message))
 }
 
 /// Equal scores make p-values coarse.
@@ -194,7 +211,7 @@ fn ties(of: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "The {all} calibration scores take only {distinct} values, so many samples look the same to this detector."
     );
-    finding("distinct scores", Level::Warning, distinct as f64 / all as f64, message)
+    Some(finding("distinct scores", Level::Warning, distinct as f64 / all as f64, message))
 }
 
 fn independence(of: &Evidence<'_>) -> Option<Finding> {
@@ -205,5 +222,5 @@ fn independence(of: &Evidence<'_>) -> Option<Finding> {
         them better than new data, and false alarms can be more frequent than alpha: --calibration takes samples that it \
         has not seen."
         .to_owned();
-    finding("calibration data", Level::Note, 0.0, message)
+    Some(finding("calibration data", Level::Note, 0.0, message))
 }

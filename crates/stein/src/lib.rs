@@ -1,6 +1,7 @@
 //! The method: score models, Stein residuals, calibration, decisions, the detector file.
 
 mod aggregate;
+mod channels;
 mod decision;
 mod detector;
 mod error;
@@ -18,6 +19,7 @@ pub mod shift;
 pub mod stats;
 
 pub use aggregate::{Aggregate, Tail};
+pub use channels::{channel_axis, over_channels};
 pub use detector::{Detector, MapReference, Reference, Scorer, Scores};
 pub use error::Error;
 pub use fit::{Fit, Progress, Stage};

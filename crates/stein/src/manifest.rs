@@ -83,6 +83,9 @@ pub struct DataFacts {
     pub columns: Option<Vec<String>>,
     /// Samples that the score model was fitted to.
     pub fitted: usize,
+    /// Samples that it was not fitted to, as they have entries that are not finite.
+    #[serde(default)]
+    pub left_out: usize,
     /// Samples that gave the baseline.
     pub adjusted: usize,
     /// Samples that gave the calibration scores.
@@ -113,6 +116,13 @@ pub struct Decision {
     pub rule: String,
     /// Scores above it are flagged.
     pub threshold: f64,
+}
+
+impl Decision {
+    /// With a threshold that does not follow from the calibration scores.
+    pub(crate) fn by_hand(threshold: f64) -> Self {
+        Self { alpha: None, rule: "by hand".to_owned(), threshold }
+    }
 }
 
 /// What maps were like on calibration data.

@@ -309,7 +309,9 @@ fn every_class(
         None => None,
     };
     let map = if with_map {
-        let wants = Wants { gradient: true, diagonal: langevin, ..Wants::default() };
+        // With the Jacobian that the classes have, so that both share its products.
+        let jacobian = wants.jacobian;
+        let wants = Wants { gradient: true, diagonal: langevin, jacobian, ..Wants::default() };
         let own = draft.derive(Target::Prob(None), wants, None)?;
         Some(entry_map(&mut draft.build(), operator, &own, s, v)?)
     } else {

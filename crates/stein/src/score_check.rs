@@ -1,6 +1,7 @@
-//! Whether a score model fits data: under p, E[Δf + s·∇f] = 0 for every smooth f.
+//! Whether a score model fits data: under p, E[Δf + s·∇f] = 0 for every smooth f. Where the density of the model is that of
+//! data with noise, so are the samples that it is held against.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, ArrayD, Axis};
 use serde::Serialize;
 use taste_data::{Part, Samples};
 use taste_engine::{Backend, Batch};
@@ -99,7 +100,7 @@ pub fn check_score(
     let session = backend.compile(&graph, &[("score".to_owned(), flat)], threads)?;
     let mut runner = Runner::new(session, "y", &shape, Batch::Open);
     let rest = Part::new(data, seed, 0.0, held_out);
-    let samples = taste_data::draw(&rest, MOST, seed)?;
+    let mut samples = taste_data::draw(&rest, MOST, seed)?;
     let seen = samples.shape()[0];
     if seen < 2 {
         return Err(request(format!(
@@ -107,6 +108,7 @@ pub fn check_score(
             data.name()
         )));
     }
+    smooth(&mut samples, &model.noise(), seed);
     let mut scores = Array2::<f64>::zeros((seen, dimension));
     for start in (0..seen).step_by(64) {
         let end = seen.min(start + 64);
@@ -129,6 +131,22 @@ pub fn check_score(
         )));
     }
     Ok(judge(&x, &s, model.describe(), seen, seed))
+}
+
+/// Adds the noise that the density of the model has.
+fn smooth(samples: &mut ArrayD<f32>, noise: &[f64], seed: u64) {
+    let entries: usize = samples.shape()[1..].iter().product();
+    let each = entries / noise.len().max(1);
+    if noise.iter().all(|n| *n <= 0.0) || each == 0 {
+        return;
+    }
+    let mut random = Random::stream(seed, 1);
+    for (i, v) in samples.iter_mut().enumerate() {
+        let deviation = noise[(i % entries / each).min(noise.len() - 1)];
+        #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
+        let drawn = (random.normal() * deviation) as f32;
+        *v += drawn;
+    }
 }
 
 fn ratios(rows: &Array2<f64>) -> Vec<f64> {

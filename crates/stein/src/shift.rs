@@ -83,7 +83,7 @@ pub struct Entry {
     pub mean: f64,
     /// The same in standard deviations of calibration samples.
     pub effect: f64,
-    /// The same in standard errors of the batch.
+    /// The same in standard errors.
     pub statistic: f64,
 }
 
@@ -228,24 +228,24 @@ impl<'d> Batch<'d> {
             return Vec::new();
         };
         let manifest = self.detector.manifest();
-        let (Some(means), count) = (moments.mean(), moments.count() as f64) else {
-            return Vec::new();
-        };
+        let Some(means) = moments.mean() else { return Vec::new() };
+        let errors = moments.standard_error().unwrap_or_else(|| vec![f64::INFINITY; means.len()]);
+        let held_out = (manifest.data.adjusted as f64).sqrt();
+        let columns = manifest.data.columns.as_ref();
         let mut entries: Vec<Entry> = means
             .iter()
             .zip(&maps.deviations)
             .enumerate()
             .map(|(index, (&mean, &deviation))| {
                 let deviation = f64::from(deviation);
-                let effect = if deviation > 0.0 { mean / deviation } else { 0.0 };
-                let columns = manifest.data.columns.as_ref();
+                let error = errors[index].hypot(deviation / held_out);
                 Entry {
                     index,
                     position: position(index, &manifest.model.sample_shape),
                     name: columns.and_then(|c| c.get(index).cloned()),
                     mean,
-                    effect,
-                    statistic: effect * count.sqrt(),
+                    effect: if deviation > 0.0 { mean / deviation } else { 0.0 },
+                    statistic: if error > 0.0 { mean / error } else { 0.0 },
                 }
             })
             .collect();

@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .held_out(0.01)
         .seed(1)
         .backend(backend.clone(), 2)
-        .checkpoint(kept.as_ref(), Duration::from_secs(120))
+        .checkpoint(kept.as_ref(), Duration::from_mins(2))
         .progress(&progress)
         .run(&train)?;
     println!("held out: {:?}", trained.held_out());

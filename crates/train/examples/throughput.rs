@@ -1,4 +1,4 @@
-//! Samples a second of training steps, beside `throughput.py` for PyTorch: `throughput [BACKEND] [SECONDS]`.
+//! Samples a second of training steps, beside `throughput.py` for `PyTorch`: `throughput [BACKEND] [SECONDS]`.
 
 use std::{cell::RefCell, error::Error, time::Instant};
 

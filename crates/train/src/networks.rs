@@ -2,18 +2,18 @@
 
 use crate::Network;
 
-/// Layers of these widths with ReLUs between them.
+/// Layers of these widths with `ReLUs` between them.
 pub fn mlp(inputs: usize, hidden: &[usize], outputs: usize) -> Network {
     let body = hidden.iter().fold(Network::new(&[inputs]), |n, &width| n.dense(width).relu());
     body.dense(outputs)
 }
 
-/// The paper's regressor on the plane: 2-64-1 with a ReLU.
+/// The paper's regressor on the plane: 2-64-1 with a `ReLU`.
 pub fn paper_regressor() -> Network {
     mlp(2, &[64], 1)
 }
 
-/// The paper's classifier of digits on 64 × 64 pixels, in the manner of AlexNet: convolutions of widths 64, 192, 384, 256 and
+/// The paper's classifier of digits on 64 × 64 pixels, in the manner of `AlexNet`: convolutions of widths 64, 192, 384, 256 and
 /// 256, average pooling, and a head of 512, 128 and 10.
 pub fn paper_digits() -> Network {
     Network::new(&[1, 64, 64])
@@ -37,7 +37,7 @@ pub fn paper_digits() -> Network {
         .dense(10)
 }
 
-/// The paper's score network for images: convolutions of widths 32, 64, 64 and as many as the image has channels, with ReLUs.
+/// The paper's score network for images: convolutions of widths 32, 64, 64 and as many as the image has channels, with `ReLUs`.
 pub fn paper_score([channels, height, width]: [usize; 3]) -> Network {
     Network::new(&[channels, height, width])
         .conv(32, 3)

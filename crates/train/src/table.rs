@@ -160,7 +160,8 @@ impl Table {
         match &self.answers {
             Answers::None => {}
             Answers::Classes(classes) => {
-                hash = classes.iter().fold(hash, |hash, &c| mix(hash, c as u32));
+                let number = |c: usize| u32::try_from(c).unwrap_or(u32::MAX);
+                hash = classes.iter().fold(hash, |hash, &c| mix(hash, number(c)));
             }
             Answers::Numbers { values, .. } => {
                 hash = values.iter().fold(hash, |hash, v| mix(hash, v.to_bits()));

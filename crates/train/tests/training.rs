@@ -220,7 +220,9 @@ fn bad_data_are_refused_in_words() {
     let labelled = points.clone().with_labels(vec![0, 1, 0, 1, 0, 1, 0, 1, 0]);
     let error = small.run(&labelled).expect_err("too large").to_string();
     assert!(error.contains("memory"), "{error}");
-    let huge = InMemory::new("huge", (normal(64, 2, 8) * 1e30).mapv(|v| v as f32).into_dyn());
+    #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
+    let huge = (normal(64, 2, 8) * 1e30).mapv(|v| v as f32);
+    let huge = InMemory::new("huge", huge.into_dyn());
     let error = Training::score(&Network::new(&[2]).dense(2), 0.1).run(&huge).expect_err("huge");
     assert!(error.to_string().contains("diverged"), "{error}");
 }

@@ -59,6 +59,8 @@ impl DataArgs {
         if let Some(bad) = self.std.iter().find(|s| !s.is_finite() || **s <= 0.0) {
             bail!("--std: {bad} is nothing to divide by");
         }
+        // A detector looks at no labels: they may be words.
+        let exclude = self.exclude.iter().chain(&self.label).cloned().collect();
         Ok(Options {
             sample_shape,
             layout: match self.layout {
@@ -69,9 +71,9 @@ impl DataArgs {
             raw: self.raw,
             mean: self.mean.clone(),
             std: self.std.clone(),
-            label: self.label.clone(),
+            label: None,
             columns: self.columns.clone(),
-            exclude: self.exclude.clone(),
+            exclude,
             skip_bad: self.skip_bad,
             resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,

@@ -25,6 +25,9 @@ Examples:
   taste derive model.onnx --input image=x.npy --input time=t.npy --wrt image
       a model with several inputs")]
 pub(crate) struct DeriveArgs {
+    /// The model
+    #[arg(value_name = "MODEL.onnx")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Samples along the first axis of an array; NAME=FILE for a model with several inputs

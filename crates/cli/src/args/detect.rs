@@ -18,7 +18,7 @@ pub(crate) struct DetectArgs {
     pub(crate) skip_bad: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Print JSON
+    /// Print JSON (score: an object a line, or a summary if -o names a file)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -62,13 +62,13 @@ pub(crate) struct TestArgs {
     /// Cut each data set into batches of this many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) batch_size: Option<u32>,
-    /// A batch differs if its adjusted p-value is at most this [default: that of the detector]
-    #[arg(long)]
+    /// A batch differs if its adjusted p-value is at most this [default: that of the detector, or 0.05]
+    #[arg(long, value_name = "SHARE")]
     pub(crate) alpha: Option<f64>,
-    /// Permutations
+    /// Random splits of batch and calibration samples that the batch is compared with
     #[arg(long, value_name = "N", default_value_t = 1999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
     pub(crate) permutations: u32,
-    /// Entries of the sample to list
+    /// Columns or pixels to list, those first that carry most of the shift
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) top: usize,
     /// The seed of the permutations
@@ -85,7 +85,7 @@ pub(crate) struct TestArgs {
 Examples:
   taste explain detector.onnx new/ -o maps                the 16 samples with the largest scores
   taste explain detector.onnx new.npy --samples 0,5 -o maps
-  taste explain detector.onnx table.csv -o columns        ranked columns as text, table and bars")]
+  taste explain detector.onnx table.csv -o columns        ranked columns, as text and as bars")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) with: DetectArgs,
@@ -95,12 +95,12 @@ pub(crate) struct ExplainArgs {
     /// The folder to write to
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// The samples to draw, by number [default: those with the largest scores]
+    /// The samples to draw, by number from 0 on [default: those with the largest scores]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) samples: Vec<usize>,
-    /// How many samples to draw
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    pub(crate) most: usize,
+    /// How many samples to draw, if --samples does not name them
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) most: u32,
 }
 
 /// Change the threshold of a detector, without fitting it again
@@ -115,12 +115,12 @@ pub(crate) struct EditArgs {
     /// The detector
     #[arg(value_name = "DETECTOR.onnx")]
     pub(crate) detector: PathBuf,
-    /// Choose the threshold for this share of false alarms
-    #[arg(long)]
+    /// Choose the threshold so that this share of samples like the calibration data may be flagged
+    #[arg(long, value_name = "SHARE")]
     pub(crate) alpha: Option<f64>,
-    /// How it follows from the calibration scores: conformal or quantile
-    #[arg(long, default_value = "conformal")]
-    pub(crate) threshold: Rule,
+    /// How it follows from the calibration scores: conformal or quantile [default: conformal]
+    #[arg(long, value_name = "RULE", requires = "alpha")]
+    pub(crate) threshold: Option<Rule>,
     /// Set the threshold itself
     #[arg(long, value_name = "SCORE", conflicts_with = "alpha", allow_hyphen_values = true)]
     pub(crate) set_threshold: Option<f64>,

@@ -10,11 +10,23 @@ use super::{DataArgs, RunArgs};
 
 /// Make a detector of a model, a score model and data
 ///
-/// The detector is one ONNX file with the outputs residual, score, p_value and flag (and residuals, map): it runs in
+/// The detector is one ONNX file with the outputs residual, score, `p_value` and flag (and residuals, map): it runs in
 /// taste and in any ONNX Runtime. The score model is fitted to training data; mean residuals and the calibration scores
 /// come from samples that nothing was fitted to.
 #[derive(Args)]
 #[command(after_help = "\
+Operators, for a function f of the model and the score s:
+  langevin                      Laplacian of f + s . gradient of f
+  no-laplacian                  s . gradient of f
+  score-only                    length of s: the data alone, without the model
+  first-order:V                 V . gradient of f + f (V . s), along a direction V
+  first-order-norm              squared length of (gradient of f + f s)
+
+Aggregates of the residuals of all classes:
+  l2, max                       their length, the largest of their sizes
+  predicted, class:K            that of the predicted class, of class K
+  profile, profile+score        a distance that is learnt from residuals, gradients (and the score)
+
 Score models:
   standard-normal               s(y) = -y
   gaussian, gaussian:diagonal   fitted here, with shrinkage
@@ -26,11 +38,11 @@ Score models:
 
 Examples:
   taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
-  taste fit --model clf.onnx --score gmm:10 --data train/ --calibration held-out/ --map -o detector.onnx
-  taste fit --model mlp.onnx --score kde --data table.csv --label target --alpha 0.01 -o detector.onnx
+  taste fit --model clf.onnx --score gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
+  taste fit --model mlp.onnx --score kde --data table.csv --label target --alpha 0.01 -o det.onnx
   taste fit --model resnet.onnx --score ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
-      --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o detector.onnx
-      pictures normalised for the model; the diffusion model gets them in [-1, 1], chain rule applied")]
+      --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
+    Pictures are normalised for the model; the diffusion model gets them in [-1, 1].")]
 pub(crate) struct FitArgs {
     /// The classifier or regressor
     #[arg(long, value_name = "CLF.onnx")]
@@ -47,14 +59,15 @@ pub(crate) struct FitArgs {
     /// Samples that neither the model nor the score has seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
-    /// The function of the model: prob, prob:K, logit:K, logprob, energy, entropy, margin or output:K
-    /// [default: the probability of every class, or the only output]
+    /// The function of the model: probs, prob, prob:K, logit:K, logprob, energy, entropy, margin or output:K
+    /// [default: probs, the probability of every class; or the only output]
     #[arg(long, value_name = "TARGET", help_heading = "Method")]
     pub(crate) target: Option<Target>,
     /// The output that it is a function of [default: the first that holds floats]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     pub(crate) output: Option<String>,
-    /// langevin, no-laplacian, score-only, first-order:V (V as 1,0,1 or ones) or first-order-norm
+    /// What is made of model and score: langevin, no-laplacian, score-only, first-order:V (V as 1,0,1 or ones) or
+    /// first-order-norm
     #[arg(long, default_value = "langevin", help_heading = "Method")]
     pub(crate) operator: Operator,
     /// How the residuals of all classes become one score: l2, max, predicted, class:K, profile or profile+score
@@ -64,11 +77,11 @@ pub(crate) struct FitArgs {
     /// Which scores are far out: upper or two-sided [default: two-sided for a signed residual, else upper]
     #[arg(long, help_heading = "Method")]
     pub(crate) tail: Option<Tail>,
-    /// The share of false alarms
-    #[arg(long, default_value_t = 0.05, help_heading = "Method")]
+    /// The share of samples like the calibration data that may be flagged
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, help_heading = "Method")]
     pub(crate) alpha: f64,
     /// How the threshold follows from the calibration scores: conformal or quantile (the paper's, a little optimistic)
-    #[arg(long, default_value = "conformal", help_heading = "Method")]
+    #[arg(long, value_name = "RULE", default_value = "conformal", help_heading = "Method")]
     pub(crate) threshold: Rule,
     /// Compute where a sample differs, too [default: for samples of at most 256 entries]
     #[arg(long, help_heading = "Method")]

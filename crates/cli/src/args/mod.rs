@@ -1,20 +1,22 @@
 //! The command line.
 
 mod data;
+mod demo;
 mod derive;
 mod detect;
 mod fit;
+mod inspect;
 mod run;
-
-use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use taste_engine::{Method, Target};
 
 pub(crate) use data::DataArgs;
+pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
 pub(crate) use fit::FitArgs;
+pub(crate) use inspect::InspectArgs;
 pub(crate) use run::RunArgs;
 
 /// Does this input differ from the training data in a way that matters to this model?
@@ -30,6 +32,7 @@ pub(crate) use run::RunArgs;
     arg_required_else_help = true,
     after_help = "\
 Examples:
+  taste demo                                            the whole story, on drawn data
   taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
@@ -47,22 +50,20 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Demo(DemoArgs),
     Fit(Box<FitArgs>),
-    Score(ScoreArgs),
-    Test(TestArgs),
-    Explain(ExplainArgs),
+    Score(Box<ScoreArgs>),
+    Test(Box<TestArgs>),
+    Explain(Box<ExplainArgs>),
     Edit(EditArgs),
     Derive(Box<DeriveArgs>),
-    Inspect(InspectArgs),
+    Inspect(Box<InspectArgs>),
     Ops(OpsArgs),
 }
 
-/// What model, and which function of it.
+/// Which function of a model, and how it is derived.
 #[derive(Args)]
 pub(crate) struct ModelArgs {
-    /// The model
-    #[arg(value_name = "MODEL.onnx")]
-    pub(crate) model: PathBuf,
     /// The function that is derived: prob, prob:K, probs, logit:K, logprob, energy, entropy, margin or output:K
     /// [default: the probability of the most likely class, or the output itself if it is one number]
     #[arg(long, value_name = "TARGET")]
@@ -91,22 +92,6 @@ impl ModelArgs {
     pub(crate) fn memory_bytes(&self) -> usize {
         usize::try_from(self.memory).unwrap_or(usize::MAX).saturating_mul(1 << 20)
     }
-}
-
-/// Show what a model is made of and what can be derived of it
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  taste inspect model.onnx
-  taste inspect model.onnx --target logit:3
-  taste inspect model.onnx --shape 3,224,224 --json | jq .derivative.method
-
-The derivative column says how an operator differentiates in this model: constant (nothing flows),
-linear, bilinear (linear in each of two arguments), piecewise linear (kinks, no curvature),
-pointwise (a curved function of each element) or composite (made of several of these).")]
-pub(crate) struct InspectArgs {
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
 }
 
 /// List the operators that can be differentiated

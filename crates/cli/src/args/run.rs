@@ -52,8 +52,13 @@ impl RunArgs {
         self.threads.map_or_else(all, usize::from)
     }
 
+    /// How many samples at once, if that was asked for.
+    pub(crate) fn batch(&self) -> Option<usize> {
+        self.batch.map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+    }
+
     /// How many samples at once, where memory allows `fitting`.
     pub(crate) fn chunk(&self, fitting: usize) -> usize {
-        self.batch.map_or(fitting, |n| usize::try_from(n).unwrap_or(usize::MAX)).max(1)
+        self.batch().unwrap_or(fitting).max(1)
     }
 }

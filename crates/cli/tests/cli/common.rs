@@ -82,6 +82,17 @@ impl Place {
         run
     }
 
+    /// A run whose standard output must be JSON.
+    pub(crate) fn json(&self, arguments: &str) -> serde_json::Value {
+        let run = self.ok(arguments);
+        serde_json::from_str(&run.out)
+            .unwrap_or_else(|e| panic!("taste {arguments}: {e}\n{}", run.out))
+    }
+
+    pub(crate) fn text(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
     /// A run that must fail with one sentence that contains `message`, and leave no file behind.
     pub(crate) fn fails(&self, arguments: &str, message: &str) {
         let before = self.names();

@@ -105,7 +105,7 @@ fn bad_input_is_one_sentence() {
     let place = Place::golden("legacy/mlp_relu");
     place.fails("inspect missing.onnx", "missing.onnx");
     place.fails("inspect x.npy", "not an ONNX model");
-    place.fails("inspect", "MODEL.onnx");
+    place.fails("inspect", "FILE.onnx");
     place.fails("nonsense", "unrecognized subcommand 'nonsense'");
 }
 

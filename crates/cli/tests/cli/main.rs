@@ -2,5 +2,14 @@
 
 mod common;
 mod derive;
+mod edit;
+mod explain;
+mod fit;
 mod inspect;
+mod models;
 mod operators;
+mod pictures;
+mod score;
+mod shift;
+mod tables;
+mod trouble;

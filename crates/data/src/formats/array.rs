@@ -122,6 +122,7 @@ impl ArraySource {
             bytes: array.dtype == DType::U8,
             layout: Layout::Auto,
             columns: None,
+            taken: None,
         };
         Ok(Self { array, labels, facts })
     }

@@ -38,7 +38,13 @@ pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>,
             "its {length} bytes are no whole number of CIFAR records (3073 bytes each for CIFAR-10, 3074 for CIFAR-100)"
         )));
     };
-    let facts = Facts { sample: vec![3, 32, 32], bytes: true, layout: Layout::Nchw, columns: None };
+    let facts = Facts {
+        sample: vec![3, 32, 32],
+        bytes: true,
+        layout: Layout::Nchw,
+        columns: None,
+        taken: None,
+    };
     Ok(Box::new(Cifar { origin, label_bytes, count: length / (PIXELS + label_bytes), facts }))
 }
 

@@ -57,12 +57,17 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
         return Err(origin.error("it has a header and no rows"));
     }
     let unnamed = (has_header && names.len() > 1 && names[0].is_empty()).then_some(0);
-    let selection = select(&names, unnamed, options).map_err(|e| origin.error(e))?;
+    let selection = select(&names, unnamed, options).map_err(|e| {
+        let why = if has_header { "" } else { ", as its first line holds numbers and no names" };
+        origin.error(format!("{e}{why}"))
+    })?;
+    let columns: Vec<String> = selection.taken.iter().map(|&i| names[i].clone()).collect();
     let facts = Facts {
         sample: vec![selection.taken.len()],
         bytes: false,
         layout: Layout::Auto,
-        columns: Some(selection.taken.iter().map(|&i| names[i].clone()).collect()),
+        taken: has_header.then(|| columns.clone()),
+        columns: Some(columns),
     };
     Ok(Box::new(Csv {
         origin,

@@ -39,13 +39,14 @@ fn parts<'a>(path: &Path, files: &[&'a PathBuf]) -> Result<Vec<&'a PathBuf>, Err
         found.sort_by_key(|p| (plain_name(p).len(), (*p).clone()));
         found
     };
+    let ends = |name: &str, ending: &str| name.strip_suffix(ending).is_some();
     let cifar_train = named(&|name| {
-        name == "train.bin" || (name.starts_with("data_batch_") && name.ends_with(".bin"))
+        name == "train.bin" || (name.starts_with("data_batch_") && ends(name, ".bin"))
     });
     if !cifar_train.is_empty() {
         return Ok(cifar_train);
     }
-    let cifar = named(&|name| name.ends_with(".bin"));
+    let cifar = named(&|name| ends(name, ".bin"));
     if !cifar.is_empty() {
         return Ok(cifar);
     }
@@ -64,7 +65,7 @@ fn parts<'a>(path: &Path, files: &[&'a PathBuf]) -> Result<Vec<&'a PathBuf>, Err
             return Ok(tables);
         }
     }
-    Ok(named(&|name| name.ends_with(".npy") && !name.ends_with("-labels.npy")))
+    Ok(named(&|name| ends(name, ".npy") && !ends(name, "-labels.npy")))
 }
 
 fn plain_name(path: &Path) -> String {

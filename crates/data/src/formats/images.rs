@@ -80,7 +80,7 @@ pub(super) fn open_files(
     let channels = wanted.flatten().unwrap_or(if grey { 1 } else { 3 });
     let sample = vec![channels, height, width];
     elements(&sample).map_err(|e| Error::at(&first, e))?;
-    let facts = Facts { sample, bytes: true, layout: Layout::Nchw, columns: None };
+    let facts = Facts { sample, bytes: true, layout: Layout::Nchw, columns: None, taken: None };
     Ok(Box::new(Images {
         root: root.to_owned(),
         files,
@@ -158,7 +158,7 @@ impl Images {
         let pixels = pixels(&image, self.channels);
         let (_, height, width) = pixels.dim();
         match self.resize {
-            Some(size) if size != (height, width) => Ok(resize(pixels.view(), size)),
+            Some(size) if size != (height, width) => Ok(resize(&pixels.view(), size)),
             None if self.size != (height, width) => {
                 let (first, (h, w)) = (self.first.display(), self.size);
                 Err(Bad::Misfit(format!(
@@ -204,10 +204,7 @@ impl Source for Images {
     }
 
     fn count(&self) -> Option<usize> {
-        match self.skip_bad {
-            true => self.counted.get().copied(),
-            false => Some(self.files.len()),
-        }
+        if self.skip_bad { self.counted.get().copied() } else { Some(self.files.len()) }
     }
 
     fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {

@@ -28,8 +28,10 @@ struct Format {
     name: &'static str,
     starts: fn(&[u8]) -> bool,
     endings: &'static [&'static str],
-    open: fn(&Found, &Options) -> Result<Box<dyn Source>, Error>,
+    open: Open,
 }
+
+type Open = fn(&Found, &Options) -> Result<Box<dyn Source>, Error>;
 
 const FORMATS: &[Format] = &[
     Format { name: "npy", starts: |b| b.starts_with(MAGIC), endings: &[".npy"], open: npy::open },

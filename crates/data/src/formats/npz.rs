@@ -19,24 +19,18 @@ pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>,
     let path = found.origin.path();
     let members = members(path)?;
     let names = || members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-    let samples = match &found.member {
-        Some(wanted) => members.iter().find(|m| m.name == *wanted).ok_or_else(|| {
+    let others: Vec<&Member> = members.iter().filter(|m| !is_label(&m.name)).collect();
+    let samples = match (&found.member, &others[..], &members[..]) {
+        (Some(wanted), ..) => members.iter().find(|m| m.name == *wanted).ok_or_else(|| {
             Error::at(path, format!("no member {wanted:?}; there are {}", names()))
         })?,
-        None => {
-            let others: Vec<&Member> = members.iter().filter(|m| !is_label(&m.name)).collect();
-            match (&others[..], &members[..]) {
-                ([one], _) => *one,
-                ([], [one]) => one,
-                (_, []) => return Err(Error::at(path, "the archive holds no arrays")),
-                _ => {
-                    let file = path.display();
-                    return Err(Error::at(
-                        path,
-                        format!("it holds {}; choose one, as {file}:{}", names(), members[0].name),
-                    ));
-                }
-            }
+        (None, [one], _) => one,
+        (None, [], [one]) => one,
+        (None, _, []) => return Err(Error::at(path, "the archive holds no arrays")),
+        (None, _, [first, ..]) => {
+            let (file, first) = (path.display(), &first.name);
+            let message = format!("it holds {}; choose one, as {file}:{first}", names());
+            return Err(Error::at(path, message));
         }
     };
     let array = |member: &Member| -> Result<Array, Error> {

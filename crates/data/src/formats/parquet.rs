@@ -1,6 +1,11 @@
 //! Parquet: columns of numbers, and of lists of numbers.
 
-use std::{fs::File, ops::Range, path::Path};
+use std::{
+    fs::File,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 use arrow_array::{
     Array, ArrayRef, RecordBatch,
@@ -21,6 +26,7 @@ use parquet::{
         },
     },
     errors::ParquetError,
+    file::metadata::RowGroupMetaData,
 };
 
 use super::Found;
@@ -58,7 +64,8 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
     let file = open_plain(origin.path())?;
     // Without the writer's own schema types are few: dictionaries are what they hold, for instance.
     let reading = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = ArrowReaderMetadata::load(&file, reading).map_err(|e| refused(&origin, &e))?;
+    let metadata = guarded(&origin, || ArrowReaderMetadata::load(&file, reading))?;
+    check_places(&origin, &metadata)?;
     let fields = metadata.schema().fields();
     let names: Vec<String> = fields.iter().map(|f| f.name().clone()).collect();
     let numbers_of_rows = names.iter().position(|name| name == ROW_NUMBERS);
@@ -79,7 +86,8 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
     let rows = metadata.metadata().file_metadata().num_rows();
     let count = usize::try_from(rows).ok().filter(|&n| n > 0);
     let count = count.ok_or_else(|| origin.error("it holds no rows"))?;
-    let facts = Facts { sample: Vec::new(), bytes, layout: Layout::Auto, columns: None };
+    let taken = Some(selection.taken.iter().map(|&c| names[c].clone()).collect());
+    let facts = Facts { sample: Vec::new(), bytes, layout: Layout::Auto, columns: None, taken };
     let mut table = Table { origin, metadata, names, selection, widths: Vec::new(), count, facts };
     table.widths = table.find_widths()?;
     let width: usize = table.widths.iter().sum();
@@ -101,6 +109,32 @@ fn refused(origin: &Origin, problem: &ParquetError) -> Error {
         );
     }
     origin.error(format!("the Parquet file can't be read: {text}"))
+}
+
+/// Runs a part of the decoder, which panics on some damaged files.
+fn guarded<T>(
+    origin: &Origin,
+    decode: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, Error> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|e| refused(origin, &e)),
+        Err(_) => Err(origin.error("the Parquet file can't be read: its pages are damaged")),
+    }
+}
+
+/// Columns must lie within the file.
+fn check_places(origin: &Origin, metadata: &ArrowReaderMetadata) -> Result<(), Error> {
+    let length = origin.length().and_then(|n| i64::try_from(n).ok()).unwrap_or(i64::MAX);
+    for column in metadata.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let end = start.checked_add(column.compressed_size());
+        let inside =
+            start >= 0 && column.compressed_size() >= 0 && end.is_some_and(|e| e <= length);
+        if !inside {
+            return Err(origin.error("the Parquet file can't be read: a column lies outside of it"));
+        }
+    }
+    Ok(())
 }
 
 fn is_number(kind: &DataType) -> bool {
@@ -168,8 +202,12 @@ impl Table {
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let columns = self.selection.taken.iter().chain(&self.selection.label).copied();
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
-        let reader = builder.with_projection(mask).with_batch_size(most).build();
-        reader.map_err(|e| refused(&self.origin, &e))
+        let builder = builder.with_projection(mask).with_batch_size(most);
+        guarded(&self.origin, || builder.build())
+    }
+
+    fn next(&self, batches: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatch>, Error> {
+        guarded(&self.origin, || Ok(batches.next().transpose()?))
     }
 
     /// The column of a batch that stands for one of the file: a batch keeps the file's order.
@@ -191,8 +229,8 @@ impl Table {
             .map(|&c| item(fields[c].data_type()).is_none().then_some(1))
             .collect();
         if widths.contains(&None) {
-            'rows: for batch in self.reader(1)? {
-                let batch = batch.map_err(|e| refused(&self.origin, &e.into()))?;
+            let mut batches = self.reader(1)?;
+            while let Some(batch) = self.next(&mut batches)? {
                 for (width, &column) in widths.iter_mut().zip(&self.selection.taken) {
                     if width.is_none() {
                         let found = lists(self.column(&batch, column)?);
@@ -200,7 +238,7 @@ impl Table {
                     }
                 }
                 if !widths.contains(&None) {
-                    break 'rows;
+                    break;
                 }
             }
         }
@@ -306,12 +344,15 @@ impl Source for Table {
     }
 
     fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
+        let mut batches = self.reader(most)?;
         let mut next = 0;
-        Ok(Box::new(self.reader(most)?.map(move |batch| {
-            let batch = batch.map_err(|e| refused(&self.origin, &e.into()))?;
+        Ok(Box::new(std::iter::from_fn(move || {
+            let batch = self.next(&mut batches).transpose()?;
             let first = next;
-            next += batch.num_rows();
-            self.rows(&batch, first)
+            Some(batch.and_then(|batch| {
+                next += batch.num_rows();
+                self.rows(&batch, first)
+            }))
         })))
     }
 }

@@ -49,12 +49,12 @@ impl<T: Element> Writer<T> {
             file.write_all(&Header::write(T::DTYPE, shape))?;
             Ok(Self { file, shape: shape.to_vec(), rows: 0, elements: PhantomData })
         };
-        inner().map_err(|problem| Error::new(path, problem))
+        inner().map_err(|problem| unwritable(path, problem))
     }
 
     /// Adds rows.
     pub fn append(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Error> {
-        self.append_inner(rows).map_err(|problem| Error::new(self.file.path(), problem))
+        self.append_inner(rows).map_err(|problem| unwritable(self.file.path(), problem))
     }
 
     fn append_inner(&mut self, rows: &ArrayViewD<'_, T>) -> Result<(), Problem> {
@@ -90,6 +90,15 @@ impl<T: Element> Writer<T> {
             }
             Ok(self.file.commit()?)
         };
-        inner().map_err(|problem| Error::new(&target, problem))
+        inner().map_err(|problem| unwritable(&target, problem))
     }
+}
+
+/// What the system refused while a file was written.
+fn unwritable(path: &Path, problem: Problem) -> Error {
+    let problem = match problem {
+        Problem::Io(e) => Problem::NotWritable(format!("it can't be written: {e}")),
+        other => other,
+    };
+    Error::new(path, problem)
 }

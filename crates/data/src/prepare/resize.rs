@@ -31,19 +31,22 @@ fn taps(from: usize, to: usize) -> Vec<Taps> {
 }
 
 /// A picture (C × H × W) in another size.
-pub(crate) fn resize(picture: ArrayView3<'_, f32>, (height, width): (usize, usize)) -> Array3<f32> {
+pub(crate) fn resize(
+    picture: &ArrayView3<'_, f32>,
+    (height, width): (usize, usize),
+) -> Array3<f32> {
     let (channels, h, w) = picture.dim();
     let (rows, columns) = (taps(h, height), taps(w, width));
     let mut resized = Array3::zeros((channels, height, width));
     for (from, mut to) in picture.outer_iter().zip(resized.outer_iter_mut()) {
-        let wide = filtered(from, &columns);
-        to.assign(&filtered(wide.t(), &rows).t());
+        let wide = filtered(&from, &columns);
+        to.assign(&filtered(&wide.t(), &rows).t());
     }
     resized
 }
 
 /// Applies the taps along the second axis.
-fn filtered(plane: ArrayView2<'_, f32>, taps: &[Taps]) -> ndarray::Array2<f32> {
+fn filtered(plane: &ArrayView2<'_, f32>, taps: &[Taps]) -> ndarray::Array2<f32> {
     let mut result = ndarray::Array2::zeros((plane.nrows(), taps.len()));
     for (from, mut to) in plane.outer_iter().zip(result.outer_iter_mut()) {
         for (target, tap) in to.iter_mut().zip(taps) {
@@ -62,7 +65,7 @@ pub(super) fn all(pictures: &ArrayD<f32>, (height, width): (usize, usize)) -> Ar
     let to: Vec<_> = resized.axis_iter_mut(Axis(0)).collect();
     from.into_par_iter().zip(to).for_each(|(from, mut to)| {
         if let Ok(picture) = from.into_dimensionality::<Ix3>() {
-            to.assign(&resize(picture, (height, width)));
+            to.assign(&resize(&picture, (height, width)));
         }
     });
     resized
@@ -78,10 +81,10 @@ mod tests {
     fn shrinking_averages_and_growing_interpolates() {
         // PIL 12: Image.fromarray(np.float32([[0, 1, 2, 3]])).resize((2, 1), BILINEAR) and back to (4, 1).
         let ramp = array![[[0.0f32, 1.0, 2.0, 3.0]]];
-        let small = resize(ramp.view(), (1, 2));
+        let small = resize(&ramp.view(), (1, 2));
         assert!((small[[0, 0, 0]] - 0.714_285_7).abs() < 1e-6, "{small}");
         assert!((small[[0, 0, 1]] - 2.285_714_3).abs() < 1e-6, "{small}");
-        let large = resize(array![[[0.0f32, 4.0]]].view(), (1, 4));
+        let large = resize(&array![[[0.0f32, 4.0]]].view(), (1, 4));
         assert_eq!(large, array![[[0.0, 1.0, 3.0, 4.0]]]);
     }
 
@@ -89,7 +92,7 @@ mod tests {
     fn a_constant_stays_constant() {
         let flat = Array3::from_elem((2, 7, 5), 3.0f32);
         for size in [(3, 2), (7, 5), (20, 31), (1, 1)] {
-            assert!(resize(flat.view(), size).iter().all(|v| (v - 3.0).abs() < 1e-5));
+            assert!(resize(&flat.view(), size).iter().all(|v| (v - 3.0).abs() < 1e-5));
         }
     }
 }

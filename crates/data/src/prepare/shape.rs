@@ -174,10 +174,10 @@ fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize]) -> String {
         }
         None => format!("samples of shape {found} can't be made {want}, which the model takes"),
     };
-    if let (Some([channels, ..]), &[a, _, c]) = (plan.picture, wanted) {
-        if channels == a || channels == c {
-            sentence.push_str("; --resize and --pad change the size of pictures");
-        }
+    if let (Some([channels, ..]), &[a, _, c]) = (plan.picture, wanted)
+        && (channels == a || channels == c)
+    {
+        sentence.push_str("; --resize and --pad change the size of pictures");
     }
     sentence
 }

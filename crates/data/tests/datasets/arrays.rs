@@ -3,7 +3,7 @@
 use ndarray::array;
 use taste_data::{Dataset, Options, Samples};
 
-use crate::files::{Folder, all, gzip, idx, npy, npy_f32, read, refused, shaped, zip};
+use crate::files::{Folder, all, gzip, idx, npy, npy_f32, read, refused, same, shaped, zip};
 
 #[test]
 fn arrays_are_read_compressed_or_not_with_labels_beside_them() {
@@ -29,7 +29,7 @@ fn every_number_becomes_single_precision_and_only_bytes_are_scaled() {
     let options = Options::default();
     let wide: Vec<u8> = [0.1f64, f64::NAN].iter().flat_map(|v| v.to_le_bytes()).collect();
     let found = read(&folder.put("d.npy", npy("<f8", "(2, 1)", &wide)), &options).unwrap().values;
-    assert!(found[[0, 0]] == 0.1 && found[[1, 0]].is_nan());
+    assert!(same(found[[0, 0]], 0.1) && found[[1, 0]].is_nan());
     let half = read(&folder.put("h.npy", npy("<f2", "(1,)", &[0, 0x3e])), &options).unwrap();
     assert_eq!(half.values, array![1.5f32].into_dyn());
     let flags = read(&folder.put("b.npy", npy("|b1", "(2, 1)", &[0, 1])), &options).unwrap();
@@ -78,7 +78,7 @@ fn idx_finds_its_labels() {
     folder.put("t10k-labels-idx1-ubyte", idx(8, &[2], &[7, 2]));
     let found = read(&path, &Options::default()).unwrap();
     assert_eq!(found.values.shape(), [2, 1, 2, 3]);
-    assert_eq!(found.values[[0, 0, 1, 2]], 1.0);
+    assert!(same(found.values[[0, 0, 1, 2]], 1.0));
     assert_eq!(found.labels, Some(vec![7, 2]));
     assert_eq!(read(folder.root(), &shaped(&[6])).unwrap().values.shape(), [2, 6]);
     let floats: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| v.to_be_bytes()).collect();
@@ -105,7 +105,7 @@ fn cifar_is_told_by_the_length_of_its_records() {
     folder.put("ten/test_batch.bin", ten(8));
     let found = read(&folder.path("ten"), &shaped(&[3, 32, 32])).unwrap();
     assert_eq!(found.labels, Some(vec![1, 2, 3, 4, 5, 6]));
-    assert_eq!(found.values[[0, 2, 31, 31]], 0.2);
+    assert!(same(found.values[[0, 2, 31, 31]], 0.2));
     let hundred =
         folder.put("hundred/train.bin", [record(&[4, 90], 0), record(&[5, 91], 0)].concat());
     assert_eq!(read(&hundred, &Options::default()).unwrap().labels, Some(vec![90, 91]));

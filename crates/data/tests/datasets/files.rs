@@ -80,6 +80,11 @@ pub(crate) fn refused(path: &Path, options: &Options) -> String {
     sentence[shown.len()..].to_owned()
 }
 
+/// Whether two numbers are the same to the last bit.
+pub(crate) fn same(a: f32, b: f32) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+}
+
 pub(crate) fn shaped(shape: &[usize]) -> Options {
     Options { sample_shape: Some(shape.to_vec()), ..Options::default() }
 }

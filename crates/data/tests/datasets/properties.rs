@@ -5,14 +5,10 @@ use std::fs;
 use proptest::prelude::*;
 use taste_data::{Column, Kind, Options, TableWriter, Value, npy};
 
-use crate::files::{Folder, gzip, idx, npy_f32, read, zip};
+use crate::files::{Folder, gzip, idx, npy_f32, read, same, zip};
 
 fn numbers() -> impl Strategy<Value = f32> {
     prop_oneof![any::<f32>(), Just(f32::NAN), Just(f32::INFINITY), Just(-0.0f32), Just(1e-42f32)]
-}
-
-fn same(a: f32, b: f32) -> bool {
-    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
 /// Writes a table of each kind and some other files, whole.

@@ -14,7 +14,7 @@ use ndarray::{ArrayD, IxDyn, array};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
 use taste_data::{Dataset, Options, Samples};
 
-use crate::files::{Folder, all, gzip, read, refused, shaped};
+use crate::files::{Folder, all, gzip, read, refused, same, shaped};
 
 fn labelled(label: &str) -> Options {
     Options { label: Some(label.to_owned()), ..Options::default() }
@@ -130,7 +130,7 @@ fn a_large_table_is_read_as_it_is_needed() {
     // The bad last line is met only by those who get there.
     let set = Dataset::open(&path, &Options::default()).unwrap();
     let mut chunks = set.chunks(1000).unwrap();
-    assert_eq!(chunks.next().unwrap().unwrap().values[[999, 0]], 999.0);
+    assert!(same(chunks.next().unwrap().unwrap().values[[999, 0]], 999.0));
     assert_eq!(set.count(), None);
     assert_eq!(chunks.filter(Result::is_err).count(), 1);
     let skipping = Options { skip_bad: true, ..Options::default() };
@@ -219,4 +219,31 @@ fn parts_of_a_table_in_a_folder_are_one_set() {
     folder.put("_SUCCESS", "");
     let found = read(folder.root(), &Options::default()).unwrap().values;
     assert_eq!(found, array![[1f32], [2.0]].into_dyn());
+}
+
+#[test]
+fn other_tables_are_read_by_the_names_of_the_first() {
+    let folder = Folder::new();
+    let options = Options { exclude: names(&["id"]), ..labelled("class") };
+    let first = folder.put("first.csv", "id,a,class,b\n7,1,0,2\n");
+    let pinned = Dataset::open(&first, &options).unwrap().pinned(&options);
+    assert_eq!(pinned.columns, ["a", "b"]);
+    let expected = array![[1.0f32, 2.0]].into_dyn();
+    for (name, text) in [
+        ("first.csv", "id,a,class,b\n7,1,0,2\n"),
+        ("turned.csv", "b,a\n2,1\n"),
+        ("more.csv", "b,c,a,class\n2,x,1,setosa\n"),
+    ] {
+        assert_eq!(read(&folder.put(name, text), &pinned).unwrap().values, expected, "{name}");
+    }
+    let missing = refused(&folder.put("missing.csv", "a,c\n1,2\n"), &pinned);
+    assert!(missing.contains("no column \"b\"; there are a, c"), "{missing}");
+    let bare = refused(&folder.put("bare.csv", "1,2\n"), &pinned);
+    assert!(bare.contains("no column \"a\"") && bare.contains("no names"), "{bare}");
+    // Without names, or with one name for several columns, places are all there is.
+    for text in ["1,2\n", "a,a\n1,2\n"] {
+        let plain = Options::default();
+        let set = Dataset::open(&folder.put("plain.csv", text), &plain).unwrap();
+        assert_eq!(set.pinned(&plain), plain);
+    }
 }

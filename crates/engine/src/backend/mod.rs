@@ -52,7 +52,7 @@ impl Backend {
                 Box::new(rten::RtenSession::load(bytes()?, &names, threads)?)
             }
             Self::Ort { library } => {
-                Box::new(ort::OrtSession::load(&bytes()?, library.as_deref(), &names, threads)?)
+                Box::new(ort::OrtSession::load(bytes()?, library.as_deref(), &names, threads)?)
             }
             Self::Reference => Box::new(reference::ReferenceSession::new(graph, outputs)),
         })
@@ -74,7 +74,7 @@ impl Backend {
             }
             Self::Ort { library } => {
                 let bytes = model.onnx().to_bytes()?;
-                Box::new(ort::OrtSession::load(&bytes, library.as_deref(), &names, threads)?)
+                Box::new(ort::OrtSession::load(bytes, library.as_deref(), &names, threads)?)
             }
             Self::Reference => {
                 let (imported, _) = model.import(&names, &HashMap::new())?;

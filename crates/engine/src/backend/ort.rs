@@ -3,17 +3,33 @@ use std::{env, path::Path, sync::Mutex};
 use ndarray::{ArrayD, IxDyn};
 use ort::{
     environment::Environment,
-    session::{Session as Inner, builder::GraphOptimizationLevel},
-    value::{DynValue, Tensor, TensorElementType, ValueType},
+    session::{Session as Inner, SessionInputValue, builder::GraphOptimizationLevel},
+    value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType},
 };
 
 use super::Session;
 use crate::{Error, Value};
 
+/// The name of the size that files leave open.
+const BATCH: &str = "N";
+
 /// A graph loaded into ONNX Runtime.
 pub(super) struct OrtSession {
+    source: Source,
+    /// For any number of samples.
     session: Inner,
+    /// For the number of samples that came twice in a row: where sizes are known, the engine keeps more values in the
+    /// layout of its convolutions.
+    fixed: Option<(usize, Inner)>,
+    last: Option<usize>,
     outputs: Vec<String>,
+}
+
+/// What sessions are made from.
+struct Source {
+    environment: Environment,
+    bytes: Vec<u8>,
+    threads: usize,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
@@ -50,21 +66,37 @@ fn environment(library: Option<&Path>) -> Result<Environment, Error> {
 
 impl OrtSession {
     pub(super) fn load(
-        bytes: &[u8],
+        bytes: Vec<u8>,
         library: Option<&Path>,
         outputs: &[String],
         threads: usize,
     ) -> Result<Self, Error> {
-        let environment = environment(library)?;
-        let session = Inner::builder(&environment)
-            .map_err(failed)?
-            .with_optimization_level(GraphOptimizationLevel::All)
-            .map_err(failed)?
-            .with_intra_threads(threads)
-            .map_err(failed)?
-            .commit_from_memory(bytes)
-            .map_err(failed)?;
-        Ok(Self { session, outputs: outputs.to_vec() })
+        let source = Source { environment: environment(library)?, bytes, threads };
+        let session = source.session(None)?;
+        Ok(Self { source, session, fixed: None, last: None, outputs: outputs.to_vec() })
+    }
+
+    /// Makes a session of its own for a number of samples that comes a second time.
+    fn settle(&mut self, rows: Option<usize>) -> Result<(), Error> {
+        let again = rows.filter(|_| self.last == rows);
+        self.last = rows;
+        match again {
+            Some(rows) if self.fixed.as_ref().is_none_or(|f| f.0 != rows) => {
+                self.fixed = Some((rows, self.source.session(Some(rows))?));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The number of samples in the feeds, if that is what the file leaves open.
+    fn rows(&self, feeds: &[(&str, &Value)]) -> Option<usize> {
+        self.session.inputs().iter().find_map(|input| {
+            let ValueType::Tensor { dimension_symbols, .. } = input.dtype() else { return None };
+            let axis = dimension_symbols.iter().position(|s| s == BATCH)?;
+            let (_, value) = feeds.iter().find(|(name, _)| *name == input.name())?;
+            value.shape().get(axis).copied()
+        })
     }
 
     fn wants(&self, name: &str) -> Option<TensorElementType> {
@@ -76,37 +108,57 @@ impl OrtSession {
     }
 }
 
+impl Source {
+    fn session(&self, rows: Option<usize>) -> Result<Inner, Error> {
+        let mut builder = Inner::builder(&self.environment)
+            .map_err(failed)?
+            .with_optimization_level(GraphOptimizationLevel::All)
+            .map_err(failed)?
+            .with_intra_threads(self.threads)
+            .map_err(failed)?;
+        if let Some(rows) = rows.and_then(|r| i64::try_from(r).ok()) {
+            builder = builder.with_dimension_override(BATCH, rows).map_err(failed)?;
+        }
+        builder.commit_from_memory(&self.bytes).map_err(failed)
+    }
+}
+
 impl Session for OrtSession {
     fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
-        let mut inputs: Vec<(String, DynValue)> = Vec::new();
+        let rows = self.rows(feeds);
+        self.settle(rows)?;
+        let mut inputs: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
         for (name, value) in feeds {
             let Some(wanted) = self.wants(name) else { continue };
             let shape = value.shape().to_vec();
-            let input = match wanted {
-                TensorElementType::Int64 => {
-                    let Value::I64(a) = value else {
-                        return Err(failed(format!("input {name:?} wants integers")));
-                    };
+            let input = match (wanted, value) {
+                (TensorElementType::Int64, Value::I64(a)) => {
                     let data: Vec<i64> = a.iter().copied().collect();
-                    Tensor::from_array((shape, data)).map_err(failed)?.into_dyn()
+                    Tensor::from_array((shape, data)).map_err(failed)?.into()
                 }
-                TensorElementType::Bool => {
+                (TensorElementType::Int64, _) => {
+                    return Err(failed(format!("input {name:?} wants integers")));
+                }
+                (TensorElementType::Bool, _) => {
                     let data: Vec<bool> = value.to_f64().iter().map(|&v| v != 0.0).collect();
-                    Tensor::from_array((shape, data)).map_err(failed)?.into_dyn()
+                    Tensor::from_array((shape, data)).map_err(failed)?.into()
+                }
+                (_, Value::F32(a)) if a.is_standard_layout() => {
+                    let data = a.as_slice().unwrap_or(&[]);
+                    TensorRef::from_array_view((shape, data)).map_err(failed)?.into()
                 }
                 _ => {
-                    // Copying an array is many times faster than going through it element by element.
-                    let array = value.to_f32();
-                    let data = match array.as_slice() {
-                        Some(flat) => flat.to_vec(),
-                        None => array.iter().copied().collect(),
-                    };
-                    Tensor::from_array((shape, data)).map_err(failed)?.into_dyn()
+                    let data: Vec<f32> = value.to_f32().iter().copied().collect();
+                    Tensor::from_array((shape, data)).map_err(failed)?.into()
                 }
             };
-            inputs.push(((*name).to_owned(), input));
+            inputs.push((name, input));
         }
-        let results = self.session.run(inputs).map_err(failed)?;
+        let session = match &mut self.fixed {
+            Some((size, session)) if rows == Some(*size) => session,
+            _ => &mut self.session,
+        };
+        let results = session.run(inputs).map_err(failed)?;
         self.outputs
             .iter()
             .map(|name| {

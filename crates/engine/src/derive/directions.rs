@@ -87,6 +87,9 @@ pub(super) fn exact(
     Ok(Schedule::Once)
 }
 
+/// A is computed when a graph is built if that takes no more steps.
+const WAIST_STEPS: usize = 1 << 31;
+
 /// f(x) = g(Ax + b) with fewer rows in A than x has entries: Δf is the sum of second derivatives of g
 /// along the rows of R, where `RᵀR` = `AAᵀ`. Tells whether it applied.
 fn narrow(
@@ -115,11 +118,20 @@ fn narrow(
     let Some(columns) = diff::jvp(&mut b, &[waist], &Derivatives::from([(p.x, basis)]))?[0] else {
         return Ok(false);
     };
-    // Constant unless the model has a fixed batch or the map mixes other inputs in.
-    let Some(columns) = scratch.as_constant(columns).and_then(|t| t.as_float().ok()).cloned()
-    else {
+    // They depend on nothing that is fed, unless the map mixes other inputs in.
+    let fed: Vec<Id> = scratch.inputs().into_iter().map(|(_, id)| id).collect();
+    let nodes = scratch.ancestors(&[columns], &[]);
+    if fed.iter().any(|&id| nodes.contains(&scratch.node_index(id)))
+        || nodes.iter().any(|&n| {
+            let outs = &scratch.nodes()[n].outs;
+            outs.iter().any(|&o| scratch.fact(o).at(1).len() > super::DIRECTION_LIMIT)
+        })
+        || scratch.steps(&nodes, 1) > WAIST_STEPS
+    {
         return Ok(false);
-    };
+    }
+    let columns = scratch.eval(&[columns], &HashMap::new(), 1)?.swap_remove(0);
+    let columns = columns.as_float()?.clone();
     if columns.len() != p.dimension * width {
         return Ok(false);
     }

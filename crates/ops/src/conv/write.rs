@@ -6,6 +6,9 @@ use taste_onnx::{builders, proto::AttributeProto};
 
 use super::Conv;
 
+/// Up to so many channels of a result, `ConvTranspose` is the faster form.
+const FEW_CHANNELS: i64 = 4;
+
 /// A convolution with explicit attributes; one entry for each spatial axis.
 struct Geometry {
     kernel: Vec<i64>,
@@ -87,7 +90,8 @@ impl Conv {
     }
 
     /// With stride 1 the adjoint is a convolution with flipped weights, for which engines have faster
-    /// kernels than for `ConvTranspose`. With larger strides a convolution would have to compute on
+    /// kernels than for `ConvTranspose`, unless the result has few channels, as a picture has: then they would lay
+    /// out windows of many channels for little arithmetic. With larger strides a convolution would have to compute on
     /// inserted zeros, or move elements between channels and space, which costs more than it gains.
     pub(super) fn write_data(
         &self,
@@ -95,7 +99,9 @@ impl Conv {
         args: &[String],
     ) -> Result<String, OpError> {
         let positions = self.window.positions(&self.size)?;
-        if self.window.strides.iter().any(|&s| s != 1) {
+        let channels = e.arg_fact(1).shape[1].as_fixed().unwrap_or(i64::MAX);
+        let few = self.groups == 1 && channels <= FEW_CHANNELS;
+        if few || self.window.strides.iter().any(|&s| s != 1) {
             return Ok(self.write_transposed(e, args, &positions));
         }
         let recipe = format!("flip in {} groups", self.groups);

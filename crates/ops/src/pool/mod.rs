@@ -5,8 +5,6 @@ mod global;
 mod max;
 mod norm;
 
-pub(crate) use max::FirstMax;
-
 use taste_graph::{Build, Concrete, Dim, Id, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 

@@ -2,8 +2,9 @@
 
 mod divide;
 pub(crate) mod passes;
+mod watch;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
 use sha2::{Digest, Sha256};
 use taste_data::Samples;
@@ -24,6 +25,7 @@ use crate::{
 };
 use divide::Division;
 use passes::{Calibrated, HeldOut};
+use watch::Watched;
 
 /// Above this many classes, one residual a sample takes the place of one a class.
 const MANY_CLASSES: usize = 128;
@@ -68,6 +70,7 @@ pub struct Fit<'a> {
     rule: Rule,
     map: Option<bool>,
     held_out: usize,
+    batch: Option<usize>,
     reading: serde_json::Value,
     backend: Backend,
     threads: usize,
@@ -88,6 +91,7 @@ impl<'a> Fit<'a> {
             rule: Rule::Conformal,
             map: None,
             held_out: 10_000,
+            batch: None,
             reading: serde_json::Value::Null,
             backend: Backend::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -186,6 +190,13 @@ impl<'a> Fit<'a> {
         self
     }
 
+    /// How many samples go through the engine at once; by default as many as memory allows.
+    #[must_use]
+    pub fn batch(mut self, samples: usize) -> Self {
+        self.batch = Some(samples.max(1));
+        self
+    }
+
     /// How files become samples, to be kept in the manifest and repeated when samples are scored.
     #[must_use]
     pub fn reading(mut self, options: serde_json::Value) -> Self {
@@ -237,7 +248,10 @@ impl<'a> Fit<'a> {
             self.request.seed,
         )?;
         (self.progress)(Stage::Score, 0, division.fitted);
-        let score = self.score.fit(&division.fit(train), self.request.seed)?;
+        let part = division.fit(train);
+        let watched = Watched::new(&part);
+        let score = self.score.fit(&watched, self.request.seed)?;
+        let left_out = watched.not_finite();
         (self.progress)(Stage::Score, division.fitted, division.fitted);
         let residual =
             residual::build(&mut draft, &*score, &self.operator, plan.subject, plan.map)?;
@@ -272,16 +286,17 @@ impl<'a> Fit<'a> {
             calibration: calibration.map(|c| c.name().to_owned()),
             reading: self.reading.clone(),
             columns: train.columns().map(<[String]>::to_vec),
-            fitted: if self.score.learns() { division.fitted } else { 0 },
+            fitted: if self.score.learns() { division.fitted - left_out } else { 0 },
+            left_out,
             adjusted: held_out.count(),
             calibrated: calibrated.scores.len(),
             not_finite: held_out.not_finite() + calibrated.not_finite,
         };
-        manifest.model.chunk = draft.chunk(&outputs);
+        manifest.model.chunk = self.chunk(&draft, &outputs);
         manifest.decision.threshold =
             Calibration::new(calibrated.scores.iter().map(|&s| f64::from(s)))
                 .threshold(self.alpha, self.rule)?;
-        let maps = self.map_reference(&held_out, &calibrated);
+        let maps = Self::map_reference(&held_out, &calibrated);
         if let Some(maps) = &maps {
             let largest = Calibration::new(maps.largest.iter().map(|&s| f64::from(s)));
             manifest.map = Some(MapFacts {
@@ -299,10 +314,9 @@ impl<'a> Fit<'a> {
             columns: train.columns(),
             laplacian,
             flat: residual.is_flat && self.operator == Operator::Langevin,
-            kinked: residual.method.as_ref().is_some_and(|(method, _)| {
-                matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
-            }),
+            kinked: is_kinked(&plan, &residual),
             calibration_given,
+            fitted: (manifest.data.fitted, left_out),
         });
         let reference = Reference { rows: calibrated.reference };
         Detector::assemble(Pieces { graph, manifest, lookup, reference, maps })
@@ -381,6 +395,10 @@ impl<'a> Fit<'a> {
         Ok(Plan { subject, aggregate, tail, map })
     }
 
+    fn chunk(&self, draft: &Draft, outputs: &[(String, Id)]) -> usize {
+        self.batch.unwrap_or_else(|| draft.chunk(outputs))
+    }
+
     fn compile(&self, draft: &Draft, outputs: &[(String, Id)]) -> Result<Runner, Error> {
         let session = self.backend.compile(draft.graph(), outputs, self.threads)?;
         Ok(Runner::new(session, draft.input_name(), &draft.sample_shape(), draft.batch()))
@@ -405,7 +423,7 @@ impl<'a> Fit<'a> {
             taste: env!("CARGO_PKG_VERSION").to_owned(),
             model: ModelFacts {
                 file: self.model.name().to_owned(),
-                sha256: digest.iter().map(|b| format!("{b:02x}")).collect(),
+                sha256: hexadecimal(&digest),
                 input: draft.input_name().to_owned(),
                 output: draft.output_name().to_owned(),
                 sample_shape: draft.sample_shape(),
@@ -444,7 +462,7 @@ impl<'a> Fit<'a> {
         })
     }
 
-    fn map_reference(&self, held_out: &HeldOut, calibrated: &Calibrated) -> Option<MapReference> {
+    fn map_reference(held_out: &HeldOut, calibrated: &Calibrated) -> Option<MapReference> {
         let spread = held_out.map.as_ref()?;
         let mut largest = calibrated.largest.clone();
         largest.sort_by(f32::total_cmp);
@@ -460,6 +478,28 @@ pub(crate) struct Plan {
     pub(crate) aggregate: Aggregate,
     pub(crate) tail: Tail,
     pub(crate) map: bool,
+}
+
+/// Whether the functions have kinks: a piecewise affine body, or the choice of the likeliest class.
+fn is_kinked(plan: &Plan, residual: &Residual) -> bool {
+    let body = residual.method.as_ref().is_some_and(|(method, _)| {
+        matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
+    });
+    let choice = matches!(
+        plan.subject,
+        Subject::Single(
+            Target::Prob(None) | Target::Logit(None) | Target::LogProb(None) | Target::Margin
+        )
+    );
+    body || choice
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn check_shape(draft: &Draft, samples: &dyn Samples) -> Result<(), Error> {

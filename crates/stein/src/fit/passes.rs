@@ -1,6 +1,6 @@
 //! The two passes over held-out samples: mean residuals, then scores.
 
-use ndarray::{Array2, ArrayD, ArrayView1, Axis};
+use ndarray::{Array2, ArrayView1, Axis};
 use taste_data::Samples;
 use taste_engine::{Draft, Method, Request, Target, Value, Wants};
 use taste_graph::Id;
@@ -10,6 +10,7 @@ use crate::{
     Aggregate, Error, Tail,
     decision::{Baseline, Learnt},
     error::request,
+    over_channels,
     profile::Rule,
     residual::{Residual, Subject},
     stats::{
@@ -144,11 +145,6 @@ impl Calibrated {
     }
 }
 
-/// A map summed over channels: samples with three axes have their channels first.
-pub(crate) fn over_channels(map: &ArrayD<f32>) -> ArrayD<f32> {
-    if map.ndim() == 4 { map.sum_axis(Axis(1)) } else { map.clone() }
-}
-
 fn matrix(value: &Value) -> Result<Array2<f32>, Error> {
     let array = value.to_f32();
     let rows = array.shape().first().copied().unwrap_or(0);
@@ -156,7 +152,7 @@ fn matrix(value: &Value) -> Result<Array2<f32>, Error> {
     array.into_shape_with_order((rows, width)).map_err(|e| request(e.to_string()))
 }
 
-fn first_max(row: ArrayView1<'_, f32>) -> usize {
+fn first_max(row: &ArrayView1<'_, f32>) -> usize {
     let pick = |best: usize, (i, v): (usize, &f32)| if *v > row[best] { i } else { best };
     row.iter().enumerate().fold(0, pick)
 }
@@ -210,7 +206,7 @@ impl Fit<'_> {
         };
         let (mut laplacian, mut drift, mut errors) = (0.0, 0.0, Vec::new());
         let mut done = 0;
-        for chunk in part.chunks(draft.chunk(&outputs))? {
+        for chunk in part.chunks(self.chunk(draft, &outputs))? {
             let chunk = chunk?;
             let results = runner.run(&chunk.values)?;
             let get = |name: &str| -> Result<Option<Array2<f32>>, Error> {
@@ -255,7 +251,7 @@ impl Fit<'_> {
                     errors.push(f64::from(stderr[[i, 0]]));
                 }
                 if let Some(p) = &probabilities {
-                    let class = first_max(p.row(i));
+                    let class = first_max(&p.row(i));
                     found.saturated += usize::from(p[[i, class]] >= 1.0 - SATURATED);
                     if let Some(own) = own {
                         found.kept_classes.push(class);
@@ -305,7 +301,7 @@ impl Fit<'_> {
             sizes: Vec::new(),
         };
         let (mut rows, mut width) = (Vec::new(), 0);
-        for chunk in part.chunks(draft.chunk(outputs))? {
+        for chunk in part.chunks(self.chunk(draft, outputs))? {
             let results = runner.run(&chunk?.values)?;
             let residual = matrix(&results[0])?;
             let score = matrix(&results[1])?;

@@ -214,6 +214,14 @@ impl ScoreModel for Ddpm {
         report
     }
 
+    fn noise(&self) -> Vec<f64> {
+        match self.asked.conversion {
+            Conversion::MeanPoint => vec![self.sigma() / self.signal.sqrt()],
+            // Smoothed twice, or in coordinates of its own: no noise makes the identity exact.
+            Conversion::Unscaled | Conversion::Draws(_) => Vec::new(),
+        }
+    }
+
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
         let root = self.signal.sqrt();
         let score = match self.asked.conversion {

@@ -11,6 +11,7 @@ use super::{
     arguments::Arguments,
     linear,
     moments::{Moments, Scatter},
+    noise::{Noise, smoothed},
     rows,
     shrinkage::shrink,
 };
@@ -22,7 +23,13 @@ const MOST_ENTRIES: usize = 4096;
 const LEAST_SAMPLES: usize = 10;
 
 #[derive(Clone, Copy, Debug)]
-enum Asked {
+struct Asked {
+    form: Form,
+    noise: Noise,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
     Diagonal,
     Full { shrinkage: Option<f64> },
 }
@@ -31,17 +38,19 @@ pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification
     let diagonal = arguments.flag("diagonal");
     let shrinkage =
         arguments.number("shrinkage", "a number from 0 to 1", |v| (0.0..=1.0).contains(v))?;
+    let noise = Noise::read(&mut arguments)?;
     arguments.finish()?;
-    Ok(Box::new(match (diagonal, shrinkage) {
+    let form = match (diagonal, shrinkage) {
         (true, Some(_)) => {
             return Err(request(
                 "shrinkage pulls correlations towards zero, so it goes with a full covariance alone: leave out \
                  \"diagonal\" or \"shrinkage\"",
             ));
         }
-        (true, None) => Asked::Diagonal,
-        (false, shrinkage) => Asked::Full { shrinkage },
-    }))
+        (true, None) => Form::Diagonal,
+        (false, shrinkage) => Form::Full { shrinkage },
+    };
+    Ok(Box::new(Asked { form, noise }))
 }
 
 impl Specification for Asked {
@@ -64,13 +73,14 @@ enum Precision {
 struct Gaussian {
     mean: Array1<f64>,
     precision: Precision,
+    noise: f64,
     report: Value,
 }
 
 impl Gaussian {
     fn fit(asked: Asked, samples: &dyn Samples) -> Result<Self, Error> {
         let dimension: usize = samples.sample_shape().iter().product();
-        let full = matches!(asked, Asked::Full { .. });
+        let full = matches!(asked.form, Form::Full { .. });
         if full && dimension > MOST_ENTRIES {
             return Err(request(format!(
                 "{}: a full covariance of {dimension} entries is too large (at most {MOST_ENTRIES}): use \
@@ -82,11 +92,14 @@ impl Gaussian {
         let spread = moments.spread(samples)?;
         let mut report = moments.describe(&spread, samples.columns());
         report["family"] = json!("gaussian");
-        let precision = if let (Asked::Full { shrinkage }, Scatter::Full(scatter)) =
-            (asked, &moments.scatter)
+        let noise = asked.noise.variance(samples, &spread, &mut report);
+        let variances = smoothed(&spread, noise);
+        let precision = if let (Form::Full { shrinkage }, Scatter::Full(scatter)) =
+            (asked.form, &moments.scatter)
         {
             let covariance = scatter / moments.count as f64;
-            let (shrunk, intensity) = shrink(&covariance, &spread, moments.count, shrinkage);
+            let (mut shrunk, intensity) = shrink(&covariance, &spread, moments.count, shrinkage);
+            shrunk.diag_mut().assign(&variances);
             report["covariance"] = json!("full");
             report["shrinkage"] = json!(intensity);
             report["shrinkage_by"] =
@@ -94,9 +107,9 @@ impl Gaussian {
             Precision::Full(invert(&shrunk, moments.count, samples)?)
         } else {
             report["covariance"] = json!("diagonal");
-            Precision::Diagonal(spread.variances.mapv(f64::recip))
+            Precision::Diagonal(variances.mapv(f64::recip))
         };
-        Ok(Self { mean: moments.mean, precision, report })
+        Ok(Self { mean: moments.mean, precision, noise: noise.sqrt(), report })
     }
 }
 
@@ -123,6 +136,10 @@ fn invert(
 impl ScoreModel for Gaussian {
     fn describe(&self) -> Value {
         self.report.clone()
+    }
+
+    fn noise(&self) -> Vec<f64> {
+        vec![self.noise]
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
@@ -228,5 +245,25 @@ mod tests {
         let message = testing::try_scores(&*model, &testing::normal_samples(2, 4, 0));
         let message = message.expect_err("4 for 3").to_string();
         assert!(message.contains("fitted to samples of 3 entries"), "{message}");
+    }
+
+    #[test]
+    fn noise_adds_to_the_variance_and_pictures_have_some() {
+        // Two by two pixels of which the last never varies.
+        let mut values = crate::score::testing::normal_samples(4000, 4, 5);
+        values.index_axis_mut(Axis(1), 3).fill(0.5);
+        let pictures = values.into_shape_with_order(vec![4000, 2, 2]).expect("2 × 2");
+        let pictures = InMemory::new("pictures", pictures);
+        let model = crate::score::parse("gaussian:diagonal,noise=0.5").expect("read");
+        let model = model.fit(&pictures, 0).expect("fitted");
+        let at = ArrayD::from_elem(vec![1, 2, 2], 1.0f32);
+        let scores = crate::score::testing::scores(&*model, &at);
+        // −(1 − 0)/(1 + 0.25), and −(1 − 0.5)/0.25 where there is noise alone.
+        assert!((scores[[0, 0, 0]] + 0.8).abs() < 0.1, "{scores}");
+        assert!((scores[[0, 1, 1]] + 2.0).abs() < 1e-3, "{scores}");
+        let own = crate::score::parse("gaussian").expect("read").fit(&pictures, 0).expect("fitted");
+        let noise = own.describe()["noise"].as_f64().expect("a number");
+        // Three of four entries have variance one.
+        assert!((noise - 0.2 * 0.75f64.sqrt()).abs() < 0.01, "{noise}");
     }
 }

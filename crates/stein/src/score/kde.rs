@@ -6,7 +6,14 @@ use taste_data::{Samples, draw};
 use taste_graph::{Build, Id};
 use taste_ops::functions;
 
-use super::{ScoreModel, Specification, arguments::Arguments, linear, moments::Moments, rows};
+use super::{
+    ScoreModel, Specification,
+    arguments::Arguments,
+    linear,
+    moments::Moments,
+    noise::{Noise, smoothed},
+    rows,
+};
 use crate::Error;
 
 /// Samples that are kept, and entries that they have together.
@@ -19,6 +26,7 @@ const POWERS: std::ops::RangeInclusive<i32> = -16..=8;
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     bandwidth: Option<f64>,
+    noise: Noise,
 }
 
 pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
@@ -29,8 +37,9 @@ pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification
         }
         None => None,
     };
+    let noise = Noise::read(&mut arguments)?;
     arguments.finish()?;
-    Ok(Box::new(Asked { bandwidth }))
+    Ok(Box::new(Asked { bandwidth, noise }))
 }
 
 impl Specification for Asked {
@@ -60,14 +69,15 @@ impl Kde {
         let dimension = moments.mean.len();
         let most = KEPT.min(KEPT_ENTRIES / dimension).max(LEAST_SAMPLES);
         let drawn = rows::matrix(&draw(samples, most, seed)?, dimension);
-        let scale = spread.deviations();
-        let standardised = (drawn - &moments.mean) / &scale;
         let mut report = moments.describe(&spread, samples.columns());
+        let noise = asked.noise.variance(samples, &spread, &mut report);
+        let scale = smoothed(&spread, noise).mapv(f64::sqrt);
+        let standardised = (drawn - &moments.mean) / &scale;
         let bandwidth = asked.bandwidth.unwrap_or_else(|| leave_one_out(&standardised));
         report["family"] = json!("kde");
         report["kept"] = json!(standardised.nrows());
         report["bandwidth"] = json!(bandwidth);
-        report["bandwidth_unit"] = json!("standard deviations of each entry");
+        report["bandwidth_unit"] = json!("standard deviations of each entry, noise included");
         report["bandwidth_by"] =
             json!(if asked.bandwidth.is_some() { "given" } else { "likelihood, leaving one out" });
         let points = standardised / bandwidth;
@@ -118,6 +128,10 @@ impl ScoreModel for Kde {
         self.report.clone()
     }
 
+    fn noise(&self) -> Vec<f64> {
+        self.width.to_vec()
+    }
+
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
         let (n, d) = (self.points.nrows(), self.points.ncols());
         let flat = rows::flat(b, y, d)?;
@@ -157,7 +171,8 @@ mod tests {
     fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
         let samples = InMemory::new("data", plane(300, 1));
         for bandwidth in [None, Some(0.15)] {
-            let kde = Kde::fit(Asked { bandwidth }, &samples, 0).expect("fitted");
+            let kde =
+                Kde::fit(Asked { bandwidth, noise: Noise::none() }, &samples, 0).expect("fitted");
             testing::is_gradient(&kde, |y| kde.log_density(y), &rows::matrix(&plane(20, 2), 2));
             testing::engines_agree(&kde, &plane(50, 3));
             let far = ArrayD::from_elem(vec![1, 2], 1e4f32);

@@ -85,6 +85,17 @@ impl ScoreModel for Mapped {
         report
     }
 
+    fn noise(&self) -> Vec<f64> {
+        // Of noise n in y, u has n/a.
+        let (noise, scale) = (self.inner.noise(), &self.map.scale);
+        match (noise.len(), scale.len()) {
+            (0, _) => noise,
+            (1, _) => scale.iter().map(|a| noise[0] / a.abs()).collect(),
+            (_, 1) => noise.iter().map(|n| n / scale[0].abs()).collect(),
+            _ => noise.iter().zip(scale).map(|(n, a)| n / a.abs()).collect(),
+        }
+    }
+
     fn build(&self, b: &mut Build<'_>, u: Id) -> Result<Id, Error> {
         if b.fact(u).shape.iter().skip(1).any(|d: &Dim| d.depends_on_batch()) {
             return Err(request(format!("samples of an open size: {}", b.fact(u))));

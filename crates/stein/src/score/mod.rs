@@ -14,6 +14,7 @@ mod log_density;
 mod map;
 mod moments;
 mod network;
+mod noise;
 mod random;
 mod rows;
 mod shrinkage;
@@ -35,6 +36,12 @@ pub use map::{InputMap, Mapped, Through};
 pub trait ScoreModel: fmt::Debug + Send + Sync {
     /// What it is, with every number that was chosen, for the manifest and the user.
     fn describe(&self) -> serde_json::Value;
+
+    /// The deviation of the noise that its density has beyond that of the data: nothing for none, else one number, one for
+    /// every channel or one for every entry. The Stein identity holds on data with that noise.
+    fn noise(&self) -> Vec<f64> {
+        Vec::new()
+    }
 
     /// Adds s(y), in the shape of the samples `y` (N × …).
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error>;

@@ -11,6 +11,11 @@ use taste_stein::{
     stats::random::Random,
 };
 
+#[expect(clippy::cast_possible_truncation, reason = "models and samples are single precision")]
+fn single(value: f64) -> f32 {
+    value as f32
+}
+
 /// A network of dense layers; the last one has no activation.
 pub(crate) fn network(widths: &[usize], activation: &str, seed: u64) -> Model {
     let mut random = Random::new(seed);
@@ -20,7 +25,7 @@ pub(crate) fn network(widths: &[usize], activation: &str, seed: u64) -> Model {
         let [from, to] = *pair else { continue };
         let scale = (1.5 / from as f64).sqrt();
         let draw = |random: &mut Random, n: usize, scale: f64| -> Vec<f32> {
-            (0..n).map(|_| (random.normal() * scale) as f32).collect()
+            (0..n).map(|_| single(random.normal() * scale)).collect()
         };
         let (w, b) = (format!("w{i}"), format!("b{i}"));
         graph.initializer.push(builders::tensor_f32(
@@ -52,7 +57,7 @@ pub(crate) fn network(widths: &[usize], activation: &str, seed: u64) -> Model {
 /// Standard normal samples, moved by `shift` in every entry.
 pub(crate) fn normal(rows: usize, dimension: usize, shift: f64, seed: u64) -> InMemory {
     let mut random = Random::new(seed);
-    let values = (0..rows * dimension).map(|_| (random.normal() + shift) as f32).collect();
+    let values = (0..rows * dimension).map(|_| single(random.normal() + shift)).collect();
     let array =
         ArrayD::from_shape_vec(IxDyn(&[rows, dimension]), values).expect("rows × dimension");
     InMemory::new("normal", array)

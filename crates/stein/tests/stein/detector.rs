@@ -193,25 +193,26 @@ fn two_tails_of_a_length_reach_both_ways() {
     assert!(far.p_value.iter().all(|p| *p < 0.5), "{:?}", far.p_value);
 }
 
+fn error(fit: &Fit<'_>, data: &InMemory) -> String {
+    fit.run(data, None).expect_err("a refusal").to_string()
+}
+
 #[test]
 fn requests_that_do_not_fit_are_refused_in_a_sentence() {
     let classifier = network(&[4, 8, 3], "Relu", 1);
     let regressor = network(&[4, 8, 1], "Relu", 1);
     let data = normal(100, 4, 0.0, 1);
-    fn error(fit: Fit<'_>, data: &InMemory) -> String {
-        fit.run(data, None).expect_err("a refusal").to_string()
-    }
     let plain = || Fit::new(&classifier, Box::new(Scaled(1.0)));
-    let text = error(plain().alpha(0.001), &data);
+    let text = error(&plain().alpha(0.001), &data);
     assert!(text.contains("999") && text.contains("normal"), "{text}");
-    let text = error(plain().alpha(1.5), &data);
+    let text = error(&plain().alpha(1.5), &data);
     assert!(text.contains("between 0 and 1"), "{text}");
-    let text = error(plain(), &normal(100, 5, 0.0, 1));
+    let text = error(&plain(), &normal(100, 5, 0.0, 1));
     assert!(text.contains("[5]") && text.contains("[4]"), "{text}");
-    let text = error(Fit::new(&regressor, Box::new(Scaled(1.0))).aggregate(Aggregate::L2), &data);
+    let text = error(&Fit::new(&regressor, Box::new(Scaled(1.0))).aggregate(Aggregate::L2), &data);
     assert!(text.contains("classifier"), "{text}");
-    let text = error(plain().aggregate(Aggregate::Class(7)), &data);
+    let text = error(&plain().aggregate(Aggregate::Class(7)), &data);
     assert!(text.contains('7'), "{text}");
-    let text = error(plain(), &normal(0, 4, 0.0, 1));
+    let text = error(&plain(), &normal(0, 4, 0.0, 1));
     assert!(text.contains("calibration samples"), "{text}");
 }

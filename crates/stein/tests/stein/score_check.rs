@@ -1,7 +1,7 @@
 //! Score models held against data.
 
 use taste_engine::Backend;
-use taste_stein::{ScoreCheck, check_score};
+use taste_stein::{ScoreCheck, check_score, score};
 
 use crate::common::{Scaled, normal};
 
@@ -15,6 +15,16 @@ fn the_right_score_passes() {
     assert!(found.is_good, "{found:?}");
     assert!((found.scale - 1.0).abs() < 4.0 * found.scale_error);
     assert!(found.mean.typical < 2.0 && found.waves.typical < 2.0);
+}
+
+#[test]
+fn a_smoothed_score_is_held_against_smoothed_data() {
+    for text in ["gaussian:noise=0.7", "gmm:1,noise=0.7", "kde:0.4"] {
+        let spec = score::parse(text).expect("a specification");
+        let data = normal(6000, 3, 0.5, 4);
+        let found = check_score(&*spec, &data, &Backend::Rten, 1, 0).expect("a check");
+        assert!((found.scale - 1.0).abs() < 0.1, "{text}: {found:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub enum Start {
     Zeros,
     /// All one.
     Ones,
-    /// Normal with variance 2 / inputs, for what a ReLU follows (He and others 2015).
+    /// Normal with variance 2 / inputs, for what a `ReLU` follows (He and others 2015).
     He {
         /// How many entries each result is a sum over.
         inputs: usize,

@@ -95,7 +95,7 @@ fn gradients_are_differences_of_losses() {
     }
 }
 
-/// Compares with PyTorch: `tests/fixtures/make_golden.py`.
+/// Compares with `PyTorch`: `tests/fixtures/make_golden.py`.
 fn agrees_with_pytorch(backend: &Backend, tolerance: f64) {
     let golden: serde_json::Value =
         serde_json::from_str(include_str!("../../tests/fixtures/golden.json")).expect("JSON");
@@ -136,7 +136,7 @@ fn a_layer_that_does_not_fit_is_named() {
     let network = Network::new(&[1, 4, 4]).conv(2, 3).dense(3);
     let error = network.parameters(0).expect_err("a misfit").to_string();
     assert!(error.contains("dense at position 1") && error.contains("flatten"), "{error}");
-    let network = Network::new(&[1, 4, 4]).residual(|n| n.flatten());
+    let network = Network::new(&[1, 4, 4]).residual(super::super::network::Network::flatten);
     let error = network.parameters(0).expect_err("a misfit").to_string();
     assert!(error.contains("residual at position 0"), "{error}");
     assert!(Network::new(&[3]).dense(0).parameters(0).is_err());

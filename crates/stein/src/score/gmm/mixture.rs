@@ -91,6 +91,22 @@ impl Mixture {
         Self { log_weights, means, covariances }
     }
 
+    /// With these variances added to every component; nothing if that has no inverse.
+    pub(super) fn smoothed(self, noise: &Array1<f64>) -> Option<Self> {
+        let covariances: Option<Vec<Covariance>> = self
+            .covariances
+            .into_iter()
+            .map(|covariance| match covariance {
+                Covariance::Full(mut matrix, _) => {
+                    matrix.diag_mut().scaled_add(1.0, noise);
+                    Covariance::full(matrix)
+                }
+                Covariance::Diagonal(variances) => Covariance::diagonal(variances + noise),
+            })
+            .collect();
+        Some(Self { covariances: covariances?, ..self })
+    }
+
     /// How many components.
     pub(super) fn len(&self) -> usize {
         self.covariances.len()

@@ -11,7 +11,12 @@ use taste_graph::{Build, Dim, Id};
 use taste_ops::functions;
 
 use super::{
-    ScoreModel, Specification, arguments::Arguments, moments::Moments, random::Random, rows,
+    ScoreModel, Specification,
+    arguments::Arguments,
+    moments::Moments,
+    noise::{Noise, smoothed},
+    random::Random,
+    rows,
 };
 use crate::{Error, error::request};
 use em::Fit;
@@ -35,10 +40,12 @@ const LEAST_SAMPLES_EACH: usize = 10;
 struct Asked {
     components: Option<usize>,
     form: Form,
+    noise: Noise,
 }
 
 pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
     let form = if arguments.flag("diagonal") { Form::Diagonal } else { Form::Full };
+    let noise = Noise::read(&mut arguments)?;
     let components = match arguments.word() {
         Some(word) => {
             let wanted = format!("a whole number from 1 to {MOST_COMPONENTS}");
@@ -48,7 +55,7 @@ pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification
         None => None,
     };
     arguments.finish()?;
-    Ok(Box::new(Asked { components, form }))
+    Ok(Box::new(Asked { components, form, noise }))
 }
 
 impl Specification for Asked {
@@ -68,6 +75,7 @@ struct Gmm {
     scale: Array1<f64>,
     mixture: Mixture,
     roots: Roots,
+    noise: f64,
     report: Value,
 }
 
@@ -85,14 +93,15 @@ impl Gmm {
         let least = LEAST_SAMPLES_EACH * asked.components.unwrap_or(1);
         let moments = Moments::of(samples, false, least)?;
         let spread = moments.spread(samples)?;
-        let (centre, scale) = (moments.mean.clone(), spread.deviations());
+        let mut report = moments.describe(&spread, samples.columns());
+        report["family"] = json!("gmm");
+        let noise = asked.noise.variance(samples, &spread, &mut report);
+        let (centre, scale) = (moments.mean.clone(), smoothed(&spread, noise).mapv(f64::sqrt));
         let standardised = |most: usize, seed: u64| -> Result<Array2<f64>, Error> {
             let most = most.min(DRAWN_ENTRIES / dimension).max(least);
             let drawn = rows::matrix(&draw(samples, most, seed)?, dimension);
             Ok((drawn - &centre) / &scale)
         };
-        let mut report = moments.describe(&spread, samples.columns());
-        report["family"] = json!("gmm");
         let z = standardised(DRAWN, seed)?;
         let components = if let Some(k) = asked.components {
             k
@@ -104,9 +113,16 @@ impl Gmm {
         };
         let fit = em::fit(&z, components, asked.form, &mut Random::new(seed))
             .ok_or_else(|| degenerate(samples))?;
-        let roots = fit.mixture.roots().ok_or_else(|| degenerate(samples))?;
         describe(&mut report, &fit, z.nrows());
-        Ok(Self { centre, scale, mixture: fit.mixture, roots, report })
+        let mixture = if noise > 0.0 {
+            // The noise of y in the coordinates of z.
+            let own = scale.mapv(|s| noise / (s * s));
+            fit.mixture.smoothed(&own).ok_or_else(|| degenerate(samples))?
+        } else {
+            fit.mixture
+        };
+        let roots = mixture.roots().ok_or_else(|| degenerate(samples))?;
+        Ok(Self { centre, scale, mixture, roots, noise: noise.sqrt(), report })
     }
 
     /// log p(y) for every row.
@@ -165,6 +181,10 @@ fn choose(z: &Array2<f64>, form: Form, seed: u64) -> Result<(usize, Vec<f64>), E
 impl ScoreModel for Gmm {
     fn describe(&self) -> Value {
         self.report.clone()
+    }
+
+    fn noise(&self) -> Vec<f64> {
+        vec![self.noise]
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {

@@ -92,7 +92,8 @@ fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
         [(Some(3), Form::Full), (Some(4), Form::Diagonal), (Some(1), Form::Full)]
     {
         let samples = InMemory::new("data", data.clone());
-        let gmm = Gmm::fit(Asked { components, form }, &samples, 1).expect("fitted");
+        let gmm = Gmm::fit(Asked { components, form, noise: Noise::none() }, &samples, 1)
+            .expect("fitted");
         testing::is_gradient(&gmm, |y| gmm.log_density(y), &points);
         testing::engines_agree(&gmm, &plane().draw(50, 6));
         // Far out, where every density underflows, the score still points back.

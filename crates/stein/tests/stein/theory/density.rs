@@ -1,6 +1,6 @@
 //! Gaussian mixtures: densities, exact scores, samples.
 
-use ndarray::{Array2, ArrayD, ArrayView1, Axis, IxDyn};
+use ndarray::{Array2, ArrayD, Axis, IxDyn};
 use taste_graph::{Build, Dim, Id, Tensor};
 use taste_ops::functions;
 use taste_stein::{
@@ -46,7 +46,9 @@ impl Mixture {
             })
             .collect();
         let total: f64 = parts.iter().map(|p| p.weight).sum();
-        parts.iter_mut().for_each(|p| p.weight /= total);
+        for part in &mut parts {
+            part.weight /= total;
+        }
         Self { parts }
     }
 
@@ -106,7 +108,7 @@ impl Mixture {
             });
             let part = &self.parts[chosen.unwrap_or(self.parts.len() - 1)];
             for (m, d) in part.mean.iter().zip(&part.deviation) {
-                values.push((m + d * random.normal()) as f32);
+                values.push(single(m + d * random.normal()));
             }
         }
         let sizes: Vec<usize> = std::iter::once(rows).chain(shape.iter().copied()).collect();
@@ -169,9 +171,10 @@ impl Specification for Mixture {
     }
 }
 
-/// A row in double precision.
-pub(crate) fn doubles(row: ArrayView1<'_, f32>) -> Vec<f64> {
-    row.iter().map(|&v| f64::from(v)).collect()
+/// A number in single precision.
+#[expect(clippy::cast_possible_truncation, reason = "samples and weights are single precision")]
+pub(crate) fn single(value: f64) -> f32 {
+    value as f32
 }
 
 /// Rows in double precision.
@@ -179,7 +182,7 @@ pub(crate) fn double_rows(samples: &ArrayD<f32>) -> Vec<Vec<f64>> {
     let rows = samples.shape()[0];
     let flat: Array2<f32> =
         samples.to_shape((rows, samples.len() / rows)).expect("rows of entries").into_owned();
-    flat.axis_iter(Axis(0)).map(doubles).collect()
+    flat.axis_iter(Axis(0)).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect()
 }
 
 #[test]

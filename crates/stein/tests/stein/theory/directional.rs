@@ -1,5 +1,5 @@
-//! With a score s̃ that is not p's, the functional moves by its value without a shift and by ⟨g, q/p − 1⟩_p, where
-//! g = (s̃ − s)·∇f: E_q[L̃f] = E_p[L̃f] + S_f(p, q) + E_p[g·(q/p − 1)] (equation 8).
+//! With a score s̃ that is not p's, the functional moves by its value without a shift and by the error of the score along
+//! the gradient (section 4.3): `E_q[L̃f] = E_p[L̃f] + S_f(p, q) + E_p[g·(q/p − 1)]` with g = (s̃ − s)·∇f.
 
 use taste_engine::Target;
 use taste_stein::Operator;

@@ -21,7 +21,7 @@ impl Estimate {
     }
 
     /// The mean of independent values in single precision.
-    pub(crate) fn of_column(values: ArrayView1<'_, f32>) -> Self {
+    pub(crate) fn of_column(values: &ArrayView1<'_, f32>) -> Self {
         Self::of(&values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>())
     }
 
@@ -29,7 +29,7 @@ impl Estimate {
     pub(crate) fn of_entries(values: &ArrayD<f32>) -> Vec<Self> {
         let rows = values.shape()[0];
         let flat = values.to_shape((rows, values.len() / rows)).expect("rows of entries");
-        flat.axis_iter(Axis(1)).map(Self::of_column).collect()
+        flat.axis_iter(Axis(1)).map(|column| Self::of_column(&column)).collect()
     }
 
     /// A number that is known exactly.

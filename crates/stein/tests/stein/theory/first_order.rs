@@ -1,4 +1,4 @@
-//! The first-order operator sees values of f rather than slopes: E_q[Aᵛf] = −v·E_q[f·∇log(q/p)]. For f = x₂ − x₁ and a
+//! The first-order operator sees values of f rather than slopes: `E_q[Aᵛf] = −v·E_q[f·∇log(q/p)]`. For f = x₂ − x₁ and a
 //! standard normal moved by ε(cos θ, sin θ) that is −ε²(v·u)(sin θ − cos θ), with blind spots; its square has none, but
 //! is no Stein operator (appendix G).
 
@@ -56,7 +56,7 @@ fn it_answers_a_moved_gaussian_as_its_closed_form_does() {
                 let closed = -size * size * dot(&v, &u) * (u[1] - u[0]);
                 let what = format!("v = {v:?}, ε = {size}, θ = {angle:.2}");
                 mean(&along(&v), size, angle).assert_is(Estimate::exactly(closed), &what);
-                if v == [1.0, 1.0] {
+                if v.iter().all(|v| *v > 0.5) {
                     let simple = size * size * (2.0 * angle).cos();
                     assert!((closed - simple).abs() < 1e-12, "{what}: {closed} and {simple}");
                 }

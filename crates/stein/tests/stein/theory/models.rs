@@ -8,10 +8,22 @@ use taste_onnx::{
 };
 use taste_stein::{Operator, Raw, Residuals, score::ScoreModel, stats::random::Random};
 
-use super::{density::double_rows, estimate::Estimate};
+use super::{
+    density::{double_rows, single},
+    estimate::Estimate,
+};
 
 /// Samples that go through an engine at once.
 const CHUNK: usize = 4096;
+
+fn singles(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| single(v)).collect()
+}
+
+/// Rows of weights as the columns of a matrix.
+fn columns(weights: &[Vec<f64>]) -> Vec<f32> {
+    (0..weights[0].len()).flat_map(|d| weights.iter().map(move |w| single(w[d]))).collect()
+}
 
 /// A network of one hidden layer, Σ outᵢ·activation(inᵢ·x + biasᵢ), by its weights.
 pub(crate) fn one_hidden(
@@ -21,12 +33,11 @@ pub(crate) fn one_hidden(
     activation: &str,
 ) -> Model {
     let (hidden, dimension) = (weights.len(), weights[0].len());
-    let single = |values: Vec<f64>| values.into_iter().map(|v| v as f32).collect::<Vec<f32>>();
-    let columns = (0..dimension).flat_map(|d| weights.iter().map(move |w| w[d])).collect();
+    let columns = columns(weights);
     let initializer = vec![
-        builders::tensor_f32("w", &[dimension, hidden], &single(columns)),
-        builders::tensor_f32("b", &[hidden], &single(biases.to_vec())),
-        builders::tensor_f32("a", &[hidden, 1], &single(outs.to_vec())),
+        builders::tensor_f32("w", &[dimension, hidden], &columns),
+        builders::tensor_f32("b", &[hidden], &singles(biases)),
+        builders::tensor_f32("a", &[hidden, 1], &singles(outs)),
     ];
     let nodes = vec![
         builders::node("Gemm", &["x", "w", "b"], &["z"], "dense"),
@@ -39,11 +50,10 @@ pub(crate) fn one_hidden(
 /// w·x + bias for every row w of the weights.
 pub(crate) fn linear(weights: &[Vec<f64>], bias: &[f64]) -> Model {
     let (outputs, dimension) = (weights.len(), weights[0].len());
-    let single = |values: Vec<f64>| values.into_iter().map(|v| v as f32).collect::<Vec<f32>>();
-    let columns = (0..dimension).flat_map(|d| weights.iter().map(move |w| w[d])).collect();
+    let columns = columns(weights);
     let initializer = vec![
-        builders::tensor_f32("w", &[dimension, outputs], &single(columns)),
-        builders::tensor_f32("b", &[outputs], &single(bias.to_vec())),
+        builders::tensor_f32("w", &[dimension, outputs], &columns),
+        builders::tensor_f32("b", &[outputs], &singles(bias)),
     ];
     let nodes = vec![builders::node("Gemm", &["x", "w", "b"], &["y"], "dense")];
     model(nodes, initializer, &[dimension], outputs)
@@ -54,7 +64,7 @@ pub(crate) fn convolutional(activation: &str, seed: u64) -> Model {
     let mut random = Random::new(seed);
     let mut draw = |name: &str, dims: &[usize], scale: f64| {
         let count = dims.iter().product();
-        let values: Vec<f32> = (0..count).map(|_| (random.normal() * scale) as f32).collect();
+        let values: Vec<f32> = (0..count).map(|_| single(random.normal() * scale)).collect();
         builders::tensor_f32(name, dims, &values)
     };
     let initializer = vec![
@@ -154,7 +164,7 @@ pub(crate) fn mean_residual(
     samples: &ArrayD<f32>,
 ) -> Estimate {
     let found = residuals(model, score, operator, Some(target), false, samples);
-    Estimate::of_column(found.components.column(0))
+    Estimate::of_column(&found.components.column(0))
 }
 
 /// f and ∇f at a sample.

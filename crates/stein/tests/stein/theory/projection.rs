@@ -1,4 +1,4 @@
-//! The mean residual under q is −E_q[∇f·∇log(q/p)] (proposition 1), as a whole and entry by entry: only the part of a
+//! The mean residual under q is `−E_q[∇f·∇log(q/p)]` (section 4.1), as a whole and entry by entry: only the part of a
 //! shift along the gradient counts.
 
 use taste_engine::Target;
@@ -38,7 +38,7 @@ fn the_functional_projects_the_shift_on_the_gradient() {
                 })
                 .collect();
             let sums: Vec<f64> = products.iter().map(|row| row.iter().sum()).collect();
-            let left = Estimate::of_column(functional.components.column(0));
+            let left = Estimate::of_column(&functional.components.column(0));
             left.assert_is(Estimate::of(&sums), &what);
             let entries = Estimate::of_entries(&functional.map.expect("a map"));
             for (i, left) in entries.iter().enumerate() {

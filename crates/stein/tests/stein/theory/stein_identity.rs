@@ -1,4 +1,4 @@
-//! Under the training density and with its own score, residuals have mean zero (equation 4; appendix G for the
+//! Under the training density and with its own score, residuals have mean zero (section 3; appendix G for the
 //! first-order operator), in every class and in every entry of the input.
 
 use taste_engine::{Model, Target};

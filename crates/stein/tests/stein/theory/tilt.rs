@@ -1,20 +1,27 @@
-//! Under q ∝ p·exp(εh), the functional starts out as ε·Cov_p(Lf, h), and the variance of the residual as
-//! Var_p(Lf) + ε·Cov_p((Lf)², h).
+//! Under q ∝ p·exp(εh), the functional starts out as ε times the covariance of Lf and h under p, and the variance of
+//! the residual grows by ε times that of (Lf)² and h (section 4.2). The first covariance is also the mean of −∇f·∇h, which
+//! it would not be for any other function than Lf.
 
 use ndarray::ArrayD;
 use taste_engine::{Model, Target};
 use taste_stein::Operator;
 
-use super::{density::Mixture, estimate::Estimate, models::residuals};
+use super::{
+    density::{Mixture, double_rows, single},
+    estimate::Estimate,
+    models::{dot, first, residuals},
+};
 use crate::common::network;
 
 const ROWS: usize = 40_000;
 const STEP: f64 = 0.05;
+const TARGET: Target = Target::Logit(Some(1));
 
 /// A potential h under which tilts of a standard normal are normal again.
 struct Potential {
     name: &'static str,
     h: fn(&[f64]) -> f64,
+    slope: fn(&[f64]) -> [f64; 3],
     mean: f64,
     /// A sample of the tilt from one of p.
     tilted: fn(f64, &mut [f64]),
@@ -24,6 +31,7 @@ const POTENTIALS: [Potential; 2] = [
     Potential {
         name: "a·x",
         h: |x| 0.8 * x[0] - 0.6 * x[1] + 0.5 * x[2],
+        slope: |_| [0.8, -0.6, 0.5],
         mean: 0.0,
         tilted: |eps, x| {
             x[0] += 0.8 * eps;
@@ -34,6 +42,7 @@ const POTENTIALS: [Potential; 2] = [
     Potential {
         name: "−(x₀² + x₁²)/2",
         h: |x| -0.5 * (x[0] * x[0] + x[1] * x[1]),
+        slope: |x| [-x[0], -x[1], 0.0],
         mean: -1.0,
         tilted: |eps, x| {
             x[0] /= (1.0 + eps).sqrt();
@@ -48,11 +57,10 @@ fn at(model: &Model, potential: &Potential, eps: f64, samples: &ArrayD<f32>) -> 
     for mut row in moved.outer_iter_mut() {
         let mut x: Vec<f64> = row.iter().map(|&v| f64::from(v)).collect();
         (potential.tilted)(eps, &mut x);
-        row.iter_mut().zip(x).for_each(|(v, x)| *v = x as f32);
+        row.iter_mut().zip(x).for_each(|(v, x)| *v = single(x));
     }
     let p = Mixture::unit(&[0.0; 3]);
-    let target = Some(Target::Logit(Some(1)));
-    let found = residuals(model, &p, &Operator::Langevin, target, false, &moved);
+    let found = residuals(model, &p, &Operator::Langevin, Some(TARGET), false, &moved);
     found.components.column(0).iter().map(|&v| f64::from(v)).collect()
 }
 
@@ -69,7 +77,7 @@ fn covariance(residuals: &[f64], samples: &ArrayD<f32>, potential: &Potential) -
     let mean = residuals.iter().sum::<f64>() / residuals.len() as f64;
     let products: Vec<f64> = residuals
         .iter()
-        .zip(super::density::double_rows(samples))
+        .zip(double_rows(samples))
         .map(|(r, x)| (r - mean) * ((potential.h)(&x) - potential.mean))
         .collect();
     Estimate::of(&products)
@@ -85,6 +93,13 @@ fn the_functional_starts_with_the_covariance_of_residual_and_potential() {
         let covariance = covariance(&at(&model, potential, 0.0, &other), &other, potential);
         covariance.assert_stands_out(potential.name);
         slope.assert_is(covariance, potential.name);
+        let third = p.rows(ROWS, 76);
+        let products: Vec<f64> = first(&model, TARGET, &third)
+            .iter()
+            .zip(double_rows(&third))
+            .map(|(at, x)| -dot(&at.gradient, &(potential.slope)(&x)))
+            .collect();
+        slope.assert_is(Estimate::of(&products), &format!("{}, by gradients", potential.name));
     }
 }
 

@@ -1,0 +1,98 @@
+"""Fits detectors with `taste fit`, checks the files with onnx.checker and compares what stock ONNX Runtime makes of them
+with `taste score` and `taste explain`, on both engines and at several batch sizes."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+TOLERANCE = 1e-4
+BATCHES = (1, 7, 64)
+# Fixture and flags of the fit: a table, a smooth network, pictures.
+DETECTORS = {
+    "legacy/mlp_relu": ["--score", "gaussian"],
+    "dynamo/mlp_tanh": ["--score", "gmm:2", "--aggregate", "predicted"],
+    "legacy/cnn_relu_avg": ["--score", "gaussian:diagonal", "--aggregate", "profile", "--map"],
+}
+
+
+def taste(program: Path, *arguments) -> str:
+    return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def in_onnxruntime(path: Path, x: np.ndarray, batch: int) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    name = session.get_inputs()[0].name
+    parts = [session.run(names, {name: x[i : i + batch]}) for i in range(0, len(x), batch)]
+    return {n: np.concatenate([part[i] for part in parts]) for i, n in enumerate(names)}
+
+
+def apart(got: np.ndarray, want: np.ndarray) -> float:
+    """The largest relative difference; numbers below a hundredth of the largest count as that."""
+    floor = 1e-2 * np.abs(want).max()
+    return float((np.abs(got - want) / np.maximum(np.abs(want), floor)).max())
+
+
+def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str]:
+    random = np.random.default_rng(0)
+    shape = np.load(case / "x.npy").shape[1:]
+    train = random.normal(size=(600, *shape)).astype(np.float32)
+    x = (1.2 * random.normal(size=(130, *shape)) + 0.2).astype(np.float32)
+    detector, data, table, maps = (folder / n for n in ("detector.onnx", "x.npy", "scores.npy", "maps"))
+    np.save(folder / "train.npy", train)
+    np.save(data, x)
+    taste(program, "fit", "--model", case / "model.onnx", *flags, "--data", folder / "train.npy", "-o", detector, "-q")
+    threshold = json.loads(taste(program, "edit", detector, "--json"))["threshold"]
+    onnx.checker.check_model(str(detector), full_check=True)
+    wanted = {batch: in_onnxruntime(detector, x, batch) for batch in BATCHES}
+    bad = []
+
+    def compare(what: str, error: float):
+        if not error <= TOLERANCE:
+            bad.append(f"{what}: off by {error:.1e}")
+
+    want = wanted[64]
+    for batch in BATCHES:
+        compare(f"ONNX Runtime, batch {batch}", apart(wanted[batch]["score"], want["score"]))
+    for engine in ("rten", "ort") if "ORT_DYLIB_PATH" in os.environ else ("rten",):
+        for batch in BATCHES:
+            taste(program, "score", detector, data, "-o", table, "--backend", engine, "--batch", batch, "-q")
+            _, residual, score, p_value, flag = np.load(table).T
+            compare(f"score, {engine}, batch {batch}", apart(score, want["score"]))
+            compare(f"residual, {engine}, batch {batch}", apart(residual, want["residual"]))
+            # A score that rounding moves past one of the calibration scores has the next p-value.
+            compare(f"p-value, {engine}, batch {batch}", float(np.median(np.abs(p_value - want["p_value"]))))
+            clear = np.abs(score - threshold) > TOLERANCE * abs(threshold)
+            compare(f"flag, {engine}, batch {batch}", float(np.sum((flag != want["flag"])[clear])))
+        taste(program, "explain", detector, data, "-o", maps, "--backend", engine, "--most", 1, "-q")
+        want_map = want["map"].sum(axis=1) if want["map"].ndim == 4 else want["map"]
+        compare(f"map, {engine}", apart(np.load(maps / "maps.npy"), want_map))
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--taste", type=Path, required=True)
+    parser.add_argument("--cases", type=Path, required=True)
+    arguments = parser.parse_args()
+    failed = 0
+    for case, flags in DETECTORS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            bad = check(arguments.taste.resolve(), arguments.cases / case, flags, Path(folder))
+        failed += bool(bad)
+        for line in bad:
+            print(f"{case}: {line}")
+    print(f"{len(DETECTORS) - failed} of {len(DETECTORS)} detectors agree")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+//! The arguments of `taste demo`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// See what taste does, on data that it draws itself
+///
+/// Two small networks are trained on the spot: a regressor on the plane, and a classifier of drawn glyphs. Their detectors
+/// are fitted and shown shifts that do not matter to the networks and shifts that do. A table is printed; a page with
+/// figures and all files are left in a folder. Takes well under two minutes, and needs neither network nor Python.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  taste demo                         then open taste-demo/report.html
+  taste demo --out /tmp/look --seed 7
+  taste demo --json | jq '.glyphs.shifts[] | {shift, accuracy, flagged}'")]
+pub(crate) struct DemoArgs {
+    /// The folder to write to; what an earlier run left in it is replaced
+    #[arg(short, long, value_name = "DIR", default_value = "taste-demo")]
+    pub(crate) out: PathBuf,
+    /// The seed of all data and networks
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print the tables as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors and what is asked for
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Much less of everything: a test of the machinery, not of the method
+    #[arg(long, hide = true)]
+    pub(crate) fast: bool,
+}

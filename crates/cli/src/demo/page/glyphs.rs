@@ -1,0 +1,183 @@
+//! The glyphs, for the report.
+
+use ndarray::{Array2, Axis, Ix2};
+use taste_report::{Bars, Heatmap, Histogram, Panel, Picture, Scale, Section, Table};
+use taste_stein::over_channels;
+
+use crate::demo::{
+    change::Change,
+    glyph::Shape,
+    glyphs::{Found, Row},
+    judge::{Answer, Harm, LOSS},
+};
+
+/// How many times a pixel of a glyph is enlarged.
+const PIXEL: u32 = 6;
+/// Changes whose maps are shown.
+const MAPPED: [Change; 5] =
+    [Change::Nothing, Change::Dimmed, Change::Covered, Change::Struck, Change::Unseen];
+/// Changes whose scores are shown.
+const COUNTED: [Change; 4] = [Change::Nothing, Change::Dimmed, Change::Struck, Change::Unseen];
+
+pub(super) fn data(found: &Found) -> Section {
+    let usual = 100.0 * found.usual();
+    Section::new("Glyphs: a classifier and ten batches")
+        .paragraph(format!(
+            "The program draws small pictures of six shapes. No two are alike: place, size, slant, thickness and ink vary, \
+             and every pixel has some noise. A convolutional network has learnt to tell the shapes apart; on fresh ones \
+             it is right in {usual:.1} % of cases.",
+        ))
+        .figure(&classes(found), "The six classes.")
+        .paragraph(
+            "Then things happen to the pictures. The changes were chosen for what they are, before anything was computed. \
+             Some should not matter to such a classifier, others should.",
+        )
+        .figure(&changes(found), "One glyph under every change.")
+}
+
+pub(super) fn results(found: &Found) -> Section {
+    let alpha = found.alpha();
+    let batch = found.rows.first().map_or(0, |row| row.shift.samples);
+    Section::new("What the detector says of each batch")
+        .paragraph(format!(
+            "The detector sees pictures only, never their labels. Accuracy is shown for us to judge it by: a batch counts \
+             as harmful if the classifier loses more than {:.0} points. Every batch has {batch} pictures.",
+            100.0 * LOSS
+        ))
+        .table(&table(found))
+        .list([
+            "Effect: how far the mean score of the batch lies from that of calibration pictures, in their standard \
+             deviations. This is how large the reaction is."
+                .to_owned(),
+            format!(
+                "Flagged: the share of pictures whose own score is above the threshold. Without a shift it is about \
+                 {:.0} %, as asked for.",
+                100.0 * alpha
+            ),
+            format!(
+                "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} \
+                 the answer is \"shift\". The more pictures, the smaller the shift that is found: look at the effect \
+                 before you act.",
+            ),
+        ])
+        .figures(&[
+            (&lost(found), "What each change does to the classifier, which needs labels to be known."),
+            (&flagged(found), "What the detector says, which does not."),
+        ])
+}
+
+pub(super) fn scores(found: &Found) -> Section {
+    Section::new("Single pictures")
+        .paragraph(
+            "Each picture gets a score, and a p-value: the share of calibration pictures that are at least as far out. \
+             Those above the threshold are flagged.",
+        )
+        .figure(&histogram(found), "Scores of some of the batches. To the right of the line a picture is flagged.")
+}
+
+pub(super) fn maps(found: &Found) -> Section {
+    Section::new("Where").paragraph(
+        "A score is a sum over pixels, so it can be split up again. The maps show each pixel's part of the residual of the \
+         predicted class. All have one colour scale, taken from calibration pictures: a map of a picture like the \
+         training data stays pale. An outline surrounds pixels beyond what 95 % of calibration pictures reach anywhere.",
+    )
+    .figure(&mapped(found), "The first picture of some batches, the same glyph each time, and its map below.")
+}
+
+fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Picture> {
+    let flat = picture.index_axis(Axis(0), 0).into_dimensionality::<Ix2>().ok()?;
+    Some(Picture::grey(&flat, 0.0, 1.0))
+}
+
+/// A grid of pictures alone.
+fn pictures(panels: Vec<Panel>, columns: usize) -> Heatmap {
+    Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(PIXEL)
+}
+
+fn picture(row: &Row, number: usize) -> Option<Panel> {
+    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::picture)
+}
+
+fn classes(found: &Found) -> Heatmap {
+    let row = found.row(Change::Nothing);
+    let panels = Shape::KNOWN.into_iter().filter_map(|shape| {
+        let row = row?;
+        let number = row.glyphs.labels.iter().position(|&label| label == shape.label())?;
+        Some(picture(row, number)?.caption(shape.name()))
+    });
+    pictures(panels.collect(), Shape::KNOWN.len())
+}
+
+fn changes(found: &Found) -> Heatmap {
+    let panels = found.rows.iter().filter_map(|row| {
+        let caption = format!("{}: {}", row.change.name(), row.change.words());
+        Some(picture(row, found.shown())?.caption(caption))
+    });
+    pictures(panels.collect(), 5)
+}
+
+fn table(found: &Found) -> Table {
+    let head =
+        ["batch", "accuracy", "so it is", "effect (SD)", "flagged", "p", "the detector says"];
+    let mut table = Table::new(head).right(&[1, 3, 4, 5]);
+    for row in &found.rows {
+        table.row([
+            row.change.name().to_owned(),
+            row.accuracy.map_or_else(|| "–".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
+            Harm::of(row, found.usual()).words().to_owned(),
+            super::signed(row.effect(), 2),
+            format!("{:.1} %", 100.0 * row.flagged()),
+            super::p_value(row.shift.adjusted_p_value),
+            Answer::of(row, found.alpha()).words().to_owned(),
+        ]);
+    }
+    table
+}
+
+fn lost(found: &Found) -> Bars {
+    let rows = found.rows.iter().filter_map(|row| {
+        Some((row.change.name().to_owned(), 100.0 * (found.usual() - row.accuracy?)))
+    });
+    Bars::new("Accuracy lost", rows).label("percentage points")
+}
+
+fn flagged(found: &Found) -> Bars {
+    let rows = found.rows.iter().map(|row| (row.change.name().to_owned(), 100.0 * row.flagged()));
+    Bars::new("Pictures flagged", rows).label("percent of the batch")
+}
+
+fn histogram(found: &Found) -> Histogram {
+    let log = |score: f64| score.max(1e-12).log10();
+    let start = Histogram::new("Scores, and the threshold")
+        .axis("logarithm (base 10) of the score")
+        .threshold(log(found.detector.manifest().decision.threshold), "flagged from here on");
+    COUNTED.into_iter().filter_map(|change| found.row(change)).fold(start, |figure, row| {
+        figure.group(row.change.name(), row.scores.score.iter().map(|&s| log(f64::from(s))))
+    })
+}
+
+fn mapped(found: &Found) -> Heatmap {
+    let facts = found.detector.manifest().map.as_ref();
+    let (threshold, limit) = facts.map_or((1.0, 1.0), |f| (f.threshold, f.scale.max(f.threshold)));
+    let rows: Vec<&Row> = MAPPED.into_iter().filter_map(|change| found.row(change)).collect();
+    let number = found.shown();
+    let above = rows.iter().filter_map(|row| {
+        let seen = Shape::KNOWN[row.predicted[number]].name();
+        Some(picture(row, number)?.caption(format!("{}: taken for a {seen}", row.change.name())))
+    });
+    let below = rows.iter().filter_map(|row| {
+        let map: Array2<f32> = over_channels(row.scores.map.as_ref()?)
+            .index_axis(Axis(0), number)
+            .into_dimensionality()
+            .ok()?
+            .to_owned();
+        let flag = if row.scores.flag[number] { "flagged" } else { "not flagged" };
+        let caption =
+            format!("{flag}, p = {}", super::p_value(f64::from(row.scores.p_value[number])));
+        Some(Panel::map(map).outline(threshold).caption(caption))
+    });
+    let panels: Vec<Panel> = above.chain(below).collect();
+    Heatmap::grid(panels, rows.len(), Scale::diverging(limit))
+        .pixel(PIXEL)
+        .label("part of the residual")
+}

@@ -1,0 +1,114 @@
+//! The report: one self-contained page.
+
+mod glyphs;
+mod plane;
+
+use std::path::Path;
+
+use taste_report::{Page, Section, Tone};
+
+use super::{
+    commands,
+    glyphs::{Found, SCORE},
+    judge::Tally,
+    plane::Plane,
+};
+
+pub(super) fn html(plane: &Plane, found: &Found, folder: &Path, seed: u64) -> String {
+    let tally = Tally::of(found);
+    let tone = if tally.is_perfect() { Tone::Ok } else { Tone::Warning };
+    let quarter = plane.turns.len() / 4;
+    let detail = format!(
+        "On the plane, a shift that costs the network nothing gives a signal of {}, and an equally long one that ruins its \
+         predictions gives {}. No labels were used for either.",
+        signed(plane.turns[0].signal, 2),
+        signed(plane.turns[quarter].signal, 2)
+    );
+    Page::new("What taste does: a demonstration")
+        .lead(
+            "Does new data differ from the training data in a way that matters to this model? Two small models, trained on \
+             the spot on data that the program drew itself, and what taste says when the data change.",
+        )
+        .verdict(tone, tally.headline(), detail)
+        .section(question())
+        .section(plane::section(plane))
+        .section(glyphs::data(found))
+        .section(glyphs::results(found))
+        .section(glyphs::scores(found))
+        .section(glyphs::maps(found))
+        .section(limits())
+        .section(yours(folder))
+        .footer(format!(
+            "taste {}, seed {seed}. Every number here comes out the same for the same seed on the same machine.",
+            env!("CARGO_PKG_VERSION")
+        ))
+        .to_html()
+}
+
+fn question() -> Section {
+    Section::new("What is asked")
+        .paragraph(
+            "A model in use meets data that differ from those it was trained on. They always do, and most differences do \
+             not matter: a camera is a little darker, a column is rounded. Methods that ask whether the data have changed \
+             raise an alarm for all of them. taste asks whether they have changed in a direction that this model reacts \
+             to.",
+        )
+        .paragraph(
+            "For a model f and an input x it computes the residual r(x) = Δf(x) + s(x)·∇f(x). Here ∇f says in which \
+             directions the answer of the model changes, Δf how these changes bend, and the score s where the training \
+             data are denser. If x comes from the training data, r averages to zero, whatever the model (Stein's \
+             identity). If data move in a direction that the model reacts to, the average leaves zero; if they move in a \
+             direction that it ignores, it does not.",
+        )
+}
+
+fn limits() -> Section {
+    Section::new("What to keep in mind").list([
+        "A reaction of the model is not yet an error. A shift can be noticed and leave the accuracy as it was: see the \
+         effect, then look at some samples.",
+        "What the model does not react to at all, taste does not see, harmful or not: an input far away where the model is \
+         flat, or a wrong picture that looks like a right one of another class.",
+        "The score s is itself a model of the training data, here a mixture of six Gaussians. Its errors on average are \
+         measured on calibration data and taken off; a better score model sees more.",
+        "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is.",
+    ])
+}
+
+fn yours(folder: &Path) -> Section {
+    let here: String = commands::next(folder)
+        .iter()
+        .map(|c| format!("# {}\n{}\n", c.purpose, c.line))
+        .collect::<Vec<_>>()
+        .join("\n");
+    Section::new("Now with your own model")
+        .paragraph(
+            "The folder of this report holds the models, their detectors and the data. glyphs-new.npy has 100 fresh glyphs \
+             and after them 100 that are struck out:",
+        )
+        .code(here.trim_end())
+        .paragraph(
+            "For a model of your own you need its ONNX file, training data, and some samples that it has not been trained \
+             on. In PyTorch, torch.onnx.export(model, (x,), \"model.onnx\", dynamic_axes={\"x\": {0: \"n\"}}, \
+             input_names=[\"x\"]) writes the file. Data may be .npy, .npz, .csv, .parquet, IDX, CIFAR binary or a folder of \
+             pictures:",
+        )
+        .code(format!(
+            "taste fit --model model.onnx --score {SCORE} --data train.npy --calibration held-out.npy --map -o detector.onnx\n\
+             taste score detector.onnx new.npy -o scores.csv\n\
+             taste test detector.onnx new.npy\n\
+             taste explain detector.onnx new.npy -o maps"
+        ))
+        .paragraph(
+            "detector.onnx is a plain ONNX file with the outputs residual, score, p_value and flag. It runs in any ONNX \
+             Runtime, without taste.",
+        )
+}
+
+/// With a sign, and a real minus.
+fn signed(value: f64, places: usize) -> String {
+    format!("{value:+.places$}").replace('-', "−")
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
+}

@@ -1,0 +1,73 @@
+//! The tables on the terminal.
+
+use std::path::Path;
+
+use super::{
+    commands,
+    glyphs::Found,
+    judge::{Answer, Harm, Tally},
+    plane::{LENGTH, Plane},
+};
+use crate::table::Table;
+
+pub(super) fn render(plane: &Plane, found: &Found, folder: &Path) -> String {
+    let report = folder.join("report.html");
+    let mut next = Table::default();
+    for command in commands::next(folder) {
+        next.row([command.line, format!("# {}", command.purpose)]);
+    }
+    format!(
+        "The plane: 2-D normal data, a network that learnt x2 - x1, data moved by {LENGTH} in 36 directions\n\n{}\n\
+         Glyphs: a classifier of six drawn shapes, and what happens to its pictures\n\n{}\n\
+         {}.\n\n\
+         The whole story with figures: {}\n\n\
+         Go on with\n{}",
+        moved(plane).render(2),
+        shifts(found).render(2),
+        Tally::of(found).headline(),
+        report.display(),
+        next.render(2)
+    )
+}
+
+fn moved(plane: &Plane) -> Table {
+    let mut table = Table::default().right(&[1, 2, 3, 4, 5]);
+    table.row(["", "error", "Stein signal", "95 % interval", "log-likelihood", "flagged"]);
+    let quarter = plane.turns.len() / 4;
+    let rows = [
+        ("not moved", &plane.rest),
+        ("along (1, 1), harmless", &plane.turns[0]),
+        ("along (-1, 1), harmful", &plane.turns[quarter]),
+        ("along (-1, -1), harmless", &plane.turns[2 * quarter]),
+        ("along (1, -1), harmful", &plane.turns[3 * quarter]),
+    ];
+    for (name, moved) in rows {
+        let (low, high) = moved.interval;
+        table.row([
+            name.to_owned(),
+            format!("{:.2}", moved.error),
+            format!("{:+.2}", moved.signal),
+            format!("{low:+.2} to {high:+.2}"),
+            format!("{:+.2}", moved.log_likelihood),
+            format!("{:.1} %", 100.0 * moved.flagged),
+        ]);
+    }
+    table
+}
+
+fn shifts(found: &Found) -> Table {
+    let mut table = Table::default().right(&[1, 3, 4, 5]);
+    table.row(["", "accuracy", "", "effect (SD)", "flagged", "p", "detector"]);
+    for row in &found.rows {
+        table.row([
+            row.change.name().to_owned(),
+            row.accuracy.map_or_else(|| "-".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
+            Harm::of(row, found.usual()).words().to_owned(),
+            format!("{:+.2}", row.effect()),
+            format!("{:.1} %", 100.0 * row.flagged()),
+            format!("{:.4}", row.shift.adjusted_p_value),
+            Answer::of(row, found.alpha()).words().to_owned(),
+        ]);
+    }
+    table
+}

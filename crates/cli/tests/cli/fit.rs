@@ -1,0 +1,294 @@
+//! `taste fit`.
+
+use ndarray::{Array2, Axis, concatenate, s};
+
+use crate::{
+    common::Place,
+    models::{CLASSIFIER, Network, REGRESSOR, ready, samples},
+};
+
+const FIT: &str = "fit --model model.onnx --data train.npy -o detector.onnx --seed 5";
+
+/// Fits with these flags and scores new samples: residuals and scores.
+fn works(place: &Place, flags: &str) -> (Vec<f64>, Vec<f64>) {
+    place.ok(&format!("{FIT} {flags} -q"));
+    let run = place.ok("score detector.onnx new.npy -o scores.npy -q");
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""), "{flags}");
+    let scores = place.array("scores.npy");
+    assert_eq!(scores.shape(), [70, 5], "{flags}");
+    assert!(scores.iter().all(|v| v.is_finite()), "{flags}");
+    let column = |c: usize| scores.index_axis(Axis(1), c).iter().copied().collect::<Vec<f64>>();
+    for (score, p) in column(2).iter().zip(column(3)) {
+        assert!(score.is_finite() && p > 0.0 && p <= 1.0, "{flags}");
+    }
+    (column(1), column(2))
+}
+
+#[test]
+fn every_operator_fits_and_scores() {
+    let place = ready(&CLASSIFIER);
+    let operators =
+        ["langevin", "no-laplacian", "score-only", "first-order:1,0,-1,0.5", "first-order-norm"];
+    let all: Vec<_> = operators
+        .iter()
+        .map(|operator| works(&place, &format!("--score gaussian --operator {operator}")).1)
+        .collect();
+    for (i, a) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|b| a != b), "{} repeats another", operators[i]);
+    }
+}
+
+#[test]
+fn every_aggregate_fits_and_scores() {
+    let place = ready(&CLASSIFIER);
+    let aggregates = ["l2", "max", "predicted", "class:2", "profile", "profile+score"];
+    let all: Vec<_> = aggregates
+        .iter()
+        .map(|aggregate| works(&place, &format!("--score gaussian --aggregate {aggregate}")).1)
+        .collect();
+    for (i, a) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|b| a != b), "{} repeats another", aggregates[i]);
+    }
+    for tail in ["upper", "two-sided"] {
+        let (residual, score) =
+            works(&place, &format!("--score gaussian --aggregate predicted --tail {tail}"));
+        for (r, s) in residual.iter().zip(&score) {
+            let want = if tail == "upper" { *r } else { r.abs() };
+            assert_eq!(s.to_bits(), want.to_bits(), "{tail}");
+        }
+    }
+}
+
+#[test]
+fn every_target_fits_and_scores() {
+    let place = ready(&CLASSIFIER);
+    let targets =
+        ["prob", "prob:1", "logit:0", "logprob", "energy", "entropy", "margin", "output:2"];
+    let all: Vec<_> = targets
+        .iter()
+        .map(|target| works(&place, &format!("--score gaussian --target {target}")).0)
+        .collect();
+    for (i, a) in all.iter().enumerate() {
+        assert!(all[..i].iter().all(|b| a != b), "{} repeats another", targets[i]);
+    }
+    let probs = works(&place, "--score gaussian --target probs");
+    assert_eq!(probs, works(&place, "--score gaussian"));
+}
+
+#[test]
+fn every_score_model_that_is_fitted_here_works() {
+    let place = ready(&CLASSIFIER);
+    for score in ["standard-normal", "gaussian", "gaussian:diagonal", "gmm:2", "kde"] {
+        works(&place, &format!("--score {score}"));
+        let manifest = place.json(&format!("{FIT} --score {score} --json -q"));
+        let family = score.split(':').next().unwrap();
+        assert_eq!(manifest["score"]["family"], family, "{manifest}");
+        let fitted = manifest["data"]["fitted"].as_u64().unwrap();
+        assert_eq!(fitted == 0, score == "standard-normal", "{score}: {fitted}");
+    }
+    place.fails(&format!("{FIT} --score gauss"), "gauss");
+    place.fails(&format!("{FIT} --score onnx:gone.onnx"), "gone.onnx");
+}
+
+#[test]
+fn a_score_network_gives_what_the_score_it_computes_gives() {
+    let place = ready(&CLASSIFIER);
+    let dims = [taste_onnx::DimSpec::Symbol("N".into()), taste_onnx::DimSpec::Fixed(4)];
+    let graph = taste_onnx::proto::GraphProto {
+        name: "score".into(),
+        node: vec![taste_onnx::builders::node("Neg", &["y"], &["s"], "")],
+        input: vec![taste_onnx::builders::value_info("y", taste_onnx::ElemType::F32, &dims)],
+        output: vec![taste_onnx::builders::value_info("s", taste_onnx::ElemType::F32, &dims)],
+        ..Default::default()
+    };
+    let model = taste_onnx::Model::new(taste_onnx::builders::model(graph, 17));
+    model.save(&place.path("score.onnx")).unwrap();
+    let network = works(&place, "--score onnx:score.onnx --score-input 0.5,0.25").1;
+    assert_ne!(network, works(&place, "--score onnx:score.onnx").1);
+    assert_eq!(
+        works(&place, "--score standard-normal").1,
+        works(&place, "--score onnx:score.onnx").1
+    );
+    assert_eq!(network, works(&place, "--score standard-normal --score-input 0.5,0.25").1);
+}
+
+#[test]
+fn other_kinds_of_models_work() {
+    let regressor = ready(&REGRESSOR);
+    let (residual, score) = works(&regressor, "--score gaussian");
+    assert!(residual.iter().zip(&score).all(|(r, s)| r.abs().to_bits() == s.to_bits()));
+    regressor.fails(&format!("{FIT} --score gaussian --aggregate l2"), "for a classifier");
+    let plain = works(&ready(&CLASSIFIER), "--score gaussian").1;
+    let close = |other: &[f64], what: &str| {
+        for (a, b) in plain.iter().zip(other) {
+            assert!((a - b).abs() <= 1e-3 * a.abs().max(0.01), "{what}: {a} and {b}");
+        }
+    };
+    let softmax = Network { softmax: true, ..CLASSIFIER };
+    close(&works(&ready(&softmax), "--score gaussian").1, "probabilities");
+    let fixed = Network { batch: Some(3), ..CLASSIFIER };
+    close(&works(&ready(&fixed), "--score gaussian").1, "batch of 3");
+    let open = Network { open: true, ..CLASSIFIER };
+    close(&works(&ready(&open), "--score gaussian").1, "open width");
+}
+
+#[test]
+fn models_of_both_exporters_work() {
+    for case in ["legacy/mlp_relu", "dynamo/mlp_tanh", "legacy/cnn_relu_avg", "dynamo/cnn_silu_gn"]
+    {
+        let place = Place::golden(case);
+        #[expect(clippy::cast_possible_truncation, reason = "the file is single precision")]
+        let x = place.array("x.npy").mapv(|v| v as f32);
+        let copies: Vec<_> = (0..80).map(|i| x.mapv(|v| v * (1.0 + 0.01 * i as f32))).collect();
+        let views: Vec<_> = copies.iter().map(|c| c.view()).collect();
+        place.write("train.npy", &concatenate(Axis(0), &views).unwrap());
+        place.ok(&format!("{FIT} --score gaussian:diagonal --map -q"));
+        let rten = place.ok("score detector.onnx x.npy -q");
+        assert_eq!(rten.out.lines().count(), 1 + x.shape()[0], "{case}");
+    }
+}
+
+#[test]
+fn the_report_and_the_manifest_say_what_was_done() {
+    let place = ready(&CLASSIFIER);
+    let run = place.ok(&format!("{FIT} --score gaussian"));
+    for words in [
+        "model.onnx: x (4,)",
+        "langevin of probs, Laplacian by closed-form",
+        "l2, upper tail",
+        "gaussian",
+        "train.npy: ",
+        "alpha 0.05, conformal",
+        "held out from the training data",
+    ] {
+        assert!(run.out.contains(words), "{words}\n{}", run.out);
+    }
+    assert_eq!(run.err.trim_end(), "wrote detector.onnx");
+    let manifest =
+        place.json(&format!("{FIT} --score gaussian --json --alpha 0.1 --tail two-sided"));
+    assert_eq!(manifest["seed"], 5);
+    assert_eq!(
+        (&manifest["decision"]["alpha"], &manifest["tail"]),
+        (&0.1.into(), &"two-sided".into())
+    );
+    let data = &manifest["data"];
+    let parts = ["fitted", "adjusted", "calibrated"].map(|key| data[key].as_u64().unwrap());
+    assert_eq!(parts.iter().sum::<u64>(), 500);
+    let quiet = place.ok(&format!("{FIT} --score gaussian --quiet"));
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
+}
+
+#[test]
+fn a_fit_repeats_itself_to_the_byte_and_follows_its_seed() {
+    let place = ready(&CLASSIFIER);
+    let bytes = |flags: &str| {
+        place.ok(&format!("fit --model model.onnx --data train.npy -o d.onnx -q {flags}"));
+        std::fs::read(place.path("d.onnx")).unwrap()
+    };
+    let first = bytes("--score gmm:2 --seed 1");
+    assert!(first == bytes("--score gmm:2 --seed 1"));
+    assert!(first != bytes("--score gmm:2 --seed 2"));
+}
+
+#[test]
+fn calibration_data_can_be_given() {
+    let place = ready(&CLASSIFIER);
+    place.write("held.npy", &samples(200, 0.0, 9).into_dyn());
+    let manifest = place.json(&format!("{FIT} --score gaussian --calibration held.npy --json -q"));
+    let data = &manifest["data"];
+    assert_eq!((&data["fitted"], &data["calibration"]), (&500.into(), &"held.npy".into()));
+    assert!(!manifest["health"].to_string().contains("held out from the training data"));
+    place.write("wide.npy", &Array2::<f32>::zeros((50, 5)).into_dyn());
+    place.fails(&format!("{FIT} --score gaussian --calibration wide.npy"), "wide.npy");
+}
+
+#[test]
+fn too_few_calibration_samples_are_told_with_the_number_that_is_needed() {
+    let place = ready(&CLASSIFIER);
+    place.fails(&format!("{FIT} --score gaussian --alpha 0.001"), "needs at least 999");
+    place.write("train.npy", &samples(30, 0.0, 3).into_dyn());
+    place.fails(&format!("{FIT} --score gaussian"), "train.npy: alpha = 0.05 needs at least 19");
+    place.fails(&format!("{FIT} --score gaussian --alpha 0"), "between 0 and 1");
+    place.fails(&format!("{FIT} --score gaussian --alpha 2"), "between 0 and 1");
+}
+
+#[test]
+fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
+    let place = ready(&CLASSIFIER);
+    let mut rows = samples(500, 0.0, 3);
+    for i in (0..500).step_by(50) {
+        rows[[i, i / 50 % 2]] = if i % 100 == 0 { f32::NAN } else { f32::INFINITY };
+    }
+    rows.slice_mut(s![.., 2]).fill(7.0);
+    let line = |r: ndarray::ArrayView1<'_, f32>| format!("{},{},{},{}", r[0], r[1], r[2], r[3]);
+    let lines: Vec<String> = rows.axis_iter(Axis(0)).map(line).collect();
+    place.text("train.csv", &format!("a,b,c,d\n{}\n", lines.join("\n")));
+    for score in ["gaussian", "gmm:2", "kde"] {
+        let flags = format!("fit --model model.onnx --data train.csv -o d.onnx --score {score}");
+        let manifest = place.json(&format!("{flags} --json"));
+        let data = &manifest["data"];
+        let counts = ["left_out", "not_finite"].map(|key| data[key].as_u64().unwrap());
+        assert_eq!(counts.iter().sum::<u64>(), 10, "{score}: {data}");
+        assert!(counts[0] > 0 && counts[1] > 0, "{score}: {data}");
+        let run = place.ok(&flags);
+        for words in
+            ["entries; it was fitted without them", "no finite residual", "(c) have one value"]
+        {
+            assert!(run.out.contains(words), "{score}: {words}\n{}", run.out);
+        }
+    }
+    rows.fill(f32::NAN);
+    place.write("train.npy", &rows.into_dyn());
+    place.fails(&format!("{FIT} --score gaussian"), "train.npy");
+}
+
+#[test]
+fn samples_at_once_do_not_change_the_detector() {
+    let place = ready(&CLASSIFIER);
+    let threshold = |batch: usize| {
+        let manifest = place.json(&format!("{FIT} --score gaussian --batch {batch} --json -q"));
+        assert_eq!(manifest["model"]["chunk"], batch);
+        manifest["decision"]["threshold"].as_f64().unwrap()
+    };
+    let (one, many) = (threshold(1), threshold(64));
+    assert!((one - many).abs() < 1e-5 * one, "{one} and {many}");
+}
+
+#[test]
+fn wrong_requests_are_refused_in_a_sentence() {
+    let place = ready(&CLASSIFIER);
+    for (flags, message) in [
+        ("--score gaussian --target prob:3", "3"),
+        ("--score gaussian --target prob --aggregate l2", "leave one of the two out"),
+        ("--score gaussian --aggregate class:9", "9"),
+        ("--score gaussian --aggregate sum", "sum"),
+        ("--score gaussian --operator laplace", "no operator"),
+        ("--score gaussian --operator first-order:1,2", "2 entries, and a sample has 4"),
+        ("--score gaussian --tail lower", "upper and two-sided"),
+        ("--score gaussian --aggregate profile --tail two-sided", "one tail"),
+        ("--score gaussian --output nothing", "nothing"),
+        ("--score gaussian --std 0", "nothing to divide by"),
+        ("--score gaussian --resize 8", "no pictures"),
+        ("--score gaussian --score-input 0,1", "A not 0"),
+        ("--score gaussian --map --no-map", "cannot be used with"),
+        ("--score gaussian --ort-library gone.so", "gone.so"),
+        ("", "--score"),
+    ] {
+        place.fails(&format!("{FIT} {flags}"), message);
+    }
+    place.fails("fit --model gone.onnx --score gaussian --data train.npy -o d.onnx", "gone.onnx");
+    place.fails("fit --model model.onnx --score gaussian --data gone.npy -o d.onnx", "gone.npy");
+    place.fails("fit --model train.npy --score gaussian --data train.npy -o d.onnx", "train.npy");
+    place
+        .fails("fit --model model.onnx --score gaussian --data model.onnx -o d.onnx", "model.onnx");
+    place.fails("fit --model model.onnx --score gaussian --data train.npy -o gone/d.onnx", "gone");
+    place.fails(
+        "fit --model model.onnx --score gaussian --data train.npy -o train.npy",
+        "overwrite",
+    );
+    place.write("wide.npy", &Array2::<f32>::zeros((500, 5)).into_dyn());
+    place.fails(
+        "fit --model model.onnx --score gaussian --data wide.npy -o d.onnx",
+        "samples of shape (5,) can't be made (4,)",
+    );
+}
