@@ -64,10 +64,14 @@ fn listed(names: &[String]) -> String {
 
 /// Text from a file, cut and without control characters.
 pub(crate) fn short(text: &str) -> String {
-    const MOST: usize = 40;
+    cut(text, 40)
+}
+
+/// The same with at most this many characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut shown: String = text.chars().take(MOST).map(clean).collect();
-    if text.chars().nth(MOST).is_some() {
+    let mut shown: String = text.chars().take(most).map(clean).collect();
+    if text.chars().nth(most).is_some() {
         shown.push('…');
     }
     shown

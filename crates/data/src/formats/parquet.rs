@@ -25,6 +25,7 @@ use parquet::{
             ParquetRecordBatchReaderBuilder,
         },
     },
+    basic::Compression,
     errors::ParquetError,
     file::metadata::RowGroupMetaData,
 };
@@ -32,7 +33,7 @@ use parquet::{
 use super::Found;
 use crate::{
     Error, Layout, Options,
-    columns::{Selection, select, short},
+    columns::{Selection, cut, select, short},
     origin::{Origin, described},
     source::{Batches, Facts, MOST_ELEMENTS, Rows, Source},
 };
@@ -102,13 +103,10 @@ fn open_plain(path: &Path) -> Result<File, Error> {
 
 fn refused(origin: &Origin, problem: &ParquetError) -> Error {
     let problem = problem.to_string();
-    let text = short(problem.lines().next().unwrap_or_default());
-    if problem.contains("zstd") || problem.contains("ZSTD") {
-        return origin.error(
-            "its pages are compressed with Zstandard, which this build does not read: write it with snappy, or build with the feature zstd",
-        );
-    }
-    origin.error(format!("the Parquet file can't be read: {text}"))
+    let line = problem.lines().next().unwrap_or_default();
+    // Errors come wrapped in the names of the layers that they went through.
+    let core = line.rsplit("error: ").next().unwrap_or(line);
+    origin.error(format!("the Parquet file can't be read: {}", cut(core, 160)))
 }
 
 /// Runs a part of the decoder, which panics on some damaged files.
@@ -128,6 +126,7 @@ fn check_places(origin: &Origin, metadata: &ArrowReaderMetadata) -> Result<(), E
     for column in metadata.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let end = start.checked_add(column.compressed_size());
+        check_codec(origin, column.compression())?;
         let inside =
             start >= 0 && column.compressed_size() >= 0 && end.is_some_and(|e| e <= length);
         if !inside {
@@ -135,6 +134,21 @@ fn check_places(origin: &Origin, metadata: &ArrowReaderMetadata) -> Result<(), E
         }
     }
     Ok(())
+}
+
+/// Pages must be compressed in a way that this build reads.
+fn check_codec(origin: &Origin, codec: Compression) -> Result<(), Error> {
+    let (name, hint) = match codec {
+        Compression::ZSTD(_) if !cfg!(feature = "zstd") => {
+            ("Zstandard", ", or build with the feature zstd")
+        }
+        Compression::BROTLI(_) => ("Brotli", ""),
+        Compression::LZO => ("LZO", ""),
+        _ => return Ok(()),
+    };
+    Err(origin.error(format!(
+        "its pages are compressed with {name}, which this build does not read: write it with snappy{hint}"
+    )))
 }
 
 fn is_number(kind: &DataType) -> bool {
@@ -264,7 +278,7 @@ impl Table {
 
     fn rows(&self, batch: &RecordBatch, first: usize) -> Result<Rows, Error> {
         let (n, width) = (batch.num_rows(), self.widths.iter().sum::<usize>());
-        let mut values = ArrayD::from_elem(IxDyn(&[n, width]), f32::NAN);
+        let mut values = vec![f32::NAN; n * width];
         let mut at = 0;
         for (&column, &entries) in self.selection.taken.iter().zip(&self.widths) {
             let array = self.column(batch, column)?;
@@ -273,13 +287,14 @@ impl Table {
                 column,
                 first,
                 &mut |row, entry, value| {
-                    values[[row, at + entry]] = value;
+                    values[row * width + at + entry] = value;
                 },
                 entries,
             )?;
             at += entries;
         }
         let labels = self.selection.label.map(|column| self.labels(batch, column, first));
+        let values = ArrayD::from_shape_vec(IxDyn(&[n, width]), values).expect("n rows");
         Ok(Rows { values, labels: labels.transpose()? })
     }
 

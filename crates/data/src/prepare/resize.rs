@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn shrinking_averages_and_growing_interpolates() {
-        // PIL 12: Image.fromarray(np.float32([[0, 1, 2, 3]])).resize((2, 1), BILINEAR) and back to (4, 1).
+        // Pillow 13.0.0: Image.fromarray(np.float32([[0, 1, 2, 3]])).resize((2, 1), BILINEAR),
+        // and of [[0, 4]] to (4, 1).
         let ramp = array![[[0.0f32, 1.0, 2.0, 3.0]]];
         let small = resize(&ramp.view(), (1, 2));
         assert!((small[[0, 0, 0]] - 0.714_285_7).abs() < 1e-6, "{small}");

@@ -8,6 +8,7 @@ use std::{
 
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    TimestampMillisecondArray,
     types::{Float32Type, UInt8Type},
 };
 use ndarray::{ArrayD, IxDyn, array};
@@ -178,6 +179,18 @@ fn parquet_columns_are_chosen_and_converted() {
     assert_eq!((found[[0, 0]], found[[0, 1]]), (5.0, 0.5));
     let label = refused(&path, &Options { columns: names(&["on"]), ..labelled("x") });
     assert!(label.contains("the label of row 0 is 0.5"), "{label}");
+}
+
+#[test]
+fn a_table_without_rows_or_with_times_is_refused() {
+    let folder = Folder::new();
+    let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
+    let path = parquet(&folder.path("n.parquet"), vec![("x", none)], 9);
+    assert!(refused(&path, &Options::default()).contains("it holds no rows"));
+    let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1, 2]));
+    let path = parquet(&folder.path("t.parquet"), vec![("at", times)], 9);
+    let sentence = refused(&path, &Options::default());
+    assert!(sentence.contains("column \"at\" holds Timestamp"), "{sentence}");
 }
 
 #[test]
