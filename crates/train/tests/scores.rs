@@ -69,7 +69,7 @@ fn one_network_knows_a_range_of_noise() {
 fn a_diffusion_knows_the_score_of_every_step() {
     let network = Network::new(&[2]).with_level(0.01).dense(64).condition().silu().dense(2);
     let trained = Training::diffusion(&network, Diffusion::Linear, 100)
-        .steps(2000)
+        .steps(6000)
         .batch(256)
         .rate(5e-3)
         .decay(Decay::Cosine)

@@ -62,7 +62,7 @@ fn a_regressor_learns_a_function() {
     let targets = points.map_axis(Axis(1), |p| f(p[0], p[1]) as f32).insert_axis(Axis(1));
     let network = Network::new(&[2]).dense(64).relu().dense(1);
     let trained = Training::regressor(&network)
-        .steps(1000)
+        .steps(3000)
         .batch(64)
         .rate(5e-3)
         .decay(Decay::Cosine)
@@ -119,7 +119,7 @@ fn score_matching_finds_the_score_of_a_gaussian() {
     let fresh = draw(2000, 11) + normal(2000, 2, 12) * SIGMA;
     let network = Network::new(&[2]).dense(64).silu().dense(2);
     let error = |rows: usize| {
-        let trained = score_training(&network, 1500).run(&samples(&draw(rows, 10))).expect("a run");
+        let trained = score_training(&network, 4000).run(&samples(&draw(rows, 10))).expect("a run");
         relative_error(&trained, &fresh, score)
     };
     let (few, many) = (error(200), error(20_000));
