@@ -70,6 +70,7 @@ const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> Outcome<()> {
+    taste_engine::keep_freed_memory();
     let options = Options::parse();
     fs::create_dir_all(&options.work)?;
     let mut other = None;

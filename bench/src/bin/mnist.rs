@@ -45,6 +45,7 @@ type Failure = Box<dyn std::error::Error>;
 const ANGLES: [f64; 4] = [15.0, 30.0, 45.0, 90.0];
 
 fn main() -> Result<(), Failure> {
+    taste_engine::keep_freed_memory();
     let args = Args::parse();
     let model = Model::open(&args.model)?;
     let options = Options { sample_shape: Some(vec![1, 28, 28]), ..Options::default() };

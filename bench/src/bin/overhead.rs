@@ -37,6 +37,7 @@ struct Args {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    taste_engine::keep_freed_memory();
     let args = Args::parse();
     let model = Model::open(&args.model)?;
     let sizes = model.inputs().first().and_then(|p| p.shape.clone()).unwrap_or_default();

@@ -41,6 +41,7 @@ const FOUND: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    taste_engine::keep_freed_memory();
     panic::set_hook(Box::new(|info| {
         tell(&format!(
             "error: internal error, please report it: {}",

@@ -33,6 +33,7 @@ pub use draft::{Draft, Parts};
 pub use error::Error;
 pub use graft::{Further, Graft};
 pub use inspect::{Analysis, Applicability, Class, Operator, Overview, Port, operators};
+pub use memory::keep_freed_memory;
 pub use method::Method;
 pub use model::{Batch, Derived, InputInfo, Model, Request};
 pub use run::{Compiled, Outputs};

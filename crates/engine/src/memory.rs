@@ -9,6 +9,18 @@ const ELEMENT: usize = 4;
 /// More samples at once do not make a run faster.
 const MOST: usize = 256;
 
+/// Lets freed memory stay with the program, where the C library would hand it back: engines ask for the same large blocks run
+/// after run, and fresh pages cost more than most operators. For programs to call once, first of all.
+#[expect(unsafe_code, reason = "the C library has no other way to be told")]
+pub fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: mallopt changes parameters of the allocator alone, and takes any numbers.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+    }
+}
+
 /// The most bytes that are live at once when a graph runs, values in order and freed after last use.
 fn peak(graph: &Graph, ends: &[Id], batch: usize) -> usize {
     let order = graph.ancestors(ends, &[]);

@@ -9,6 +9,9 @@ use super::Conv;
 /// Up to so many channels of a result, `ConvTranspose` is the faster form.
 const FEW_CHANNELS: i64 = 4;
 
+/// Matrices of up to so many columns are narrow: engines multiply several faster as one.
+const NARROW: i64 = 16;
+
 /// A convolution with explicit attributes; one entry for each spatial axis.
 struct Geometry {
     kernel: Vec<i64>,
@@ -59,6 +62,21 @@ fn cut(e: &mut Emitter<'_>, x: &str, ranges: &[(usize, i64, i64)]) -> String {
     let ends = e.ints(&ranges.iter().map(|r| r.2).collect::<Vec<_>>());
     let axes = e.ints(&ranges.iter().map(|r| r.0 as i64).collect::<Vec<_>>());
     e.node("Slice", &[x.to_owned(), starts, ends, axes], vec![])
+}
+
+/// Zeros around the spatial axes of a value with channels last; negative numbers cut.
+fn pad_or_cut(e: &mut Emitter<'_>, x: String, size: &[Dim], begin: &[i64], end: &[i64]) -> String {
+    let cuts: Vec<(usize, i64, i64)> = (0..size.len())
+        .filter(|&a| begin[a] < 0 || end[a] < 0)
+        .map(|a| (a + 1, (-begin[a]).max(0), size[a].fixed + end[a].min(0)))
+        .collect();
+    let x = cut(e, &x, &cuts);
+    let zeros = |numbers: &[i64]| {
+        let middle: Vec<i64> = numbers.iter().map(|&n| n.max(0)).collect();
+        [&[0], &middle[..], &[0]].concat()
+    };
+    let pads = [zeros(begin), zeros(end)].concat();
+    if pads.iter().all(|&p| p == 0) { x } else { e.pad_zeros(&x, &pads) }
 }
 
 fn transpose(e: &mut Emitter<'_>, x: &str, perm: &[usize]) -> String {
@@ -182,9 +200,95 @@ impl Conv {
         e.node("Slice", &[w, starts, ends, axes, steps], vec![])
     }
 
+    /// Products of matrices, since engines are built for small kernels; a convolution over the batch where channels have groups.
+    pub(super) fn write_weights(
+        &self,
+        e: &mut Emitter<'_>,
+        args: &[String],
+    ) -> Result<String, OpError> {
+        if self.groups == 1 {
+            self.write_weights_by_taps(e, args)
+        } else {
+            self.write_weights_by_images(e, args)
+        }
+    }
+
+    /// w\[o, c, k\] = Σ_{n, p} y\[n, o, p\] · x\[n, c, stride · p + dilation · k − begin\]: for each tap k the product of y
+    /// with the part of x that the tap sees. With stride 1 it may as well be x with the part of y, if that has fewer
+    /// channels to move.
+    fn write_weights_by_taps(
+        &self,
+        e: &mut Emitter<'_>,
+        args: &[String],
+    ) -> Result<String, OpError> {
+        let w = &self.window;
+        let (positions, rank) = (w.positions(&self.size)?, w.rank());
+        let (x, y) = (e.arg_fact(0).shape.clone(), e.arg_fact(1).shape.clone());
+        let (inputs, outputs) = (x[1], y[1]);
+        let turned = w.strides.iter().all(|&s| s == 1) && outputs.fixed < inputs.fixed;
+        let (moving, resting) = if turned { (y, x) } else { (x, y) };
+        let (moving_name, resting_name) =
+            if turned { (&args[1], &args[0]) } else { (&args[0], &args[1]) };
+        let extent = if turned { &self.size } else { &positions };
+        let rows = resting[2..].iter().fold(resting[0], |rows, size| Dim {
+            per_batch: rows.per_batch * size.fixed,
+            fixed: rows.fixed * size.fixed,
+        });
+
+        let still = transpose(e, resting_name, &swapped(rank + 2, 0, 1));
+        let still = e.reshape(&still, &[resting[1], rows]);
+        let channels_last: Vec<usize> = std::iter::once(0).chain(2..rank + 2).chain([1]).collect();
+        let shifting = transpose(e, moving_name, &channels_last);
+        let (begin, end): (Vec<i64>, Vec<i64>) = (0..rank)
+            .map(|a| {
+                let (begin, end) = (w.begin[a] as i64, w.end[a] as i64);
+                let reach = w.reach(a) as i64 - 1;
+                if turned { (reach - begin, reach - end) } else { (begin, end) }
+            })
+            .unzip();
+        let shifting = pad_or_cut(e, shifting, &moving[2..], &begin, &end);
+        let axes = e.ints(&(1..=rank as i64).collect::<Vec<_>>());
+        let steps = e.ints(&long(&w.strides));
+        let mut seen = Vec::new();
+        for tap in ndarray::indices(IxDyn(&w.kernel)) {
+            let (starts, ends): (Vec<i64>, Vec<i64>) = (0..rank)
+                .map(|a| {
+                    let tap = if turned { w.kernel[a] - 1 - tap[a] } else { tap[a] };
+                    let start = tap * w.dilations[a];
+                    (start as i64, (start + w.strides[a] * (extent[a] - 1) + 1) as i64)
+                })
+                .unzip();
+            let (starts, ends) = (e.ints(&starts), e.ints(&ends));
+            let range = [shifting.clone(), starts, ends, axes.clone(), steps.clone()];
+            let part = e.node("Slice", &range, vec![]);
+            seen.push(e.reshape(&part, &[rows, moving[1]]));
+        }
+        let joined = |e: &mut Emitter<'_>, parts: &[String]| match parts {
+            [one] => one.clone(),
+            _ => e.node("Concat", parts, vec![builders::attr_int("axis", 1)]),
+        };
+        // Narrow matrices are joined before the product, wide ones after it.
+        let products = if moving[1].fixed <= NARROW {
+            let all = joined(e, &seen);
+            e.node("MatMul", &[still, all], vec![])
+        } else {
+            let each: Vec<String> = seen
+                .into_iter()
+                .map(|part| e.node("MatMul", &[still.clone(), part], vec![]))
+                .collect();
+            joined(e, &each)
+        };
+        // resting × (taps, moving) → outputs × inputs × taps
+        let taps = Dim::from(w.kernel.iter().product::<usize>());
+        let split = e.reshape(&products, &[resting[1], taps, moving[1]]);
+        let ordered = transpose(e, &split, if turned { &[2, 0, 1] } else { &[0, 2, 1] });
+        let kernel = w.kernel.iter().map(|&k| Dim::from(k));
+        Ok(e.reshape(&ordered, &[outputs, inputs].into_iter().chain(kernel).collect::<Vec<_>>()))
+    }
+
     /// A convolution over the batch: channels of x are its batch, y its weights, and stride and
     /// dilation change places.
-    pub(super) fn write_weights(
+    fn write_weights_by_images(
         &self,
         e: &mut Emitter<'_>,
         args: &[String],

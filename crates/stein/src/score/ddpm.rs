@@ -10,8 +10,8 @@ use taste_data::Samples;
 use taste_engine::{Further, Graft, Model};
 use taste_graph::{Build, Dim, Id, Tensor};
 
-use super::{ScoreModel, Specification, arguments::Arguments, network, random::Random};
-use crate::{Error, error::request};
+use super::{ScoreModel, Specification, arguments::Arguments, network};
+use crate::{Error, error::request, stats::random::Random};
 
 pub(super) const USAGE: &str = "ddpm:FILE,t=50[,schedule=linear|scaled-linear|cosine][,conversion=s1|s2:M|s3]\
                                 [,steps=1000][,beta-start=1e-4][,beta-end=0.02]";

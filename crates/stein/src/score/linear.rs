@@ -103,7 +103,7 @@ pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score::random::Random;
+    use crate::stats::random::Random;
 
     fn near(a: &Array2<f64>, b: &Array2<f64>) {
         let worst = (a - b).iter().fold(0.0f64, |m, v| m.max(v.abs()));

@@ -15,7 +15,6 @@ mod map;
 mod moments;
 mod network;
 mod noise;
-mod random;
 mod rows;
 mod shrinkage;
 mod standard_normal;

@@ -9,8 +9,8 @@ use taste_onnx::{
 };
 use tempfile::NamedTempFile;
 
-use super::{ScoreModel, random::Random};
-use crate::Error;
+use super::ScoreModel;
+use crate::{Error, stats::random::Random};
 
 /// Standard normal samples: rows × columns.
 pub(crate) fn normal_samples(rows: usize, columns: usize, seed: u64) -> ArrayD<f32> {

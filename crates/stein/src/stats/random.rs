@@ -66,6 +66,21 @@ impl Random {
         }
     }
 
+    /// A position, each as likely as its weight says.
+    pub fn position(&mut self, weights: impl Iterator<Item = f64> + Clone) -> usize {
+        let total: f64 = weights.clone().sum();
+        let mut left = self.uniform() * total;
+        let mut last = 0;
+        for (i, weight) in weights.enumerate().filter(|(_, w)| *w > 0.0) {
+            last = i;
+            left -= weight;
+            if left < 0.0 {
+                break;
+            }
+        }
+        last
+    }
+
     /// `count` signs, +1 or −1.
     pub fn signs(&mut self, count: usize) -> impl Iterator<Item = f64> {
         let mut word = 0;

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis};
 
-use crate::score::{linear, random::Random};
+use crate::{score::linear, stats::random::Random};
 
 /// Standardised entries are cut here, so that rare extremes don't become clusters of their own.
 const CUT: f64 = 4.0;

@@ -10,10 +10,12 @@ use super::{
     clusters::clusters,
     mixture::{Covariance, Form, Mixture, log_sum_exp},
 };
-use crate::score::{
-    linear,
-    random::Random,
-    shrinkage::{Spread, shrink},
+use crate::{
+    score::{
+        linear,
+        shrinkage::{Spread, shrink},
+    },
+    stats::random::Random,
 };
 
 /// The search ends when an iteration gains less than this a sample.

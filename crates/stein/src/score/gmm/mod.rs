@@ -15,10 +15,9 @@ use super::{
     arguments::Arguments,
     moments::Moments,
     noise::{Noise, smoothed},
-    random::Random,
     rows,
 };
-use crate::{Error, error::request};
+use crate::{Error, error::request, stats::random::Random};
 use em::Fit;
 use mixture::{Form, Mixture, Roots};
 
