@@ -2,7 +2,10 @@
 
 use ndarray::{Array2, Axis};
 use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
-use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
+use taste_onnx::{
+    DimSpec, ElemType, builders,
+    proto::{GraphProto, NodeProto},
+};
 
 const INPUTS: usize = 784;
 const WIDTH: usize = 512;
@@ -14,21 +17,24 @@ fn noise(rows: usize, columns: usize, mut seed: u64) -> Array2<f32> {
     })
 }
 
-/// y = v·tanh(x·W).
-fn model(w: &Array2<f32>, v: &Array2<f32>) -> Model {
-    let node = |op: &str, args: &[&str], out: &str| builders::node(op, args, &[out], out);
+/// y = v·g(x·W), where g is made of nodes from `a` to `h`.
+fn model(w: &Array2<f32>, v: &Array2<f32>, g: &[NodeProto]) -> Model {
     let size = |width| [DimSpec::Symbol("N".into()), DimSpec::Fixed(width)];
     let tensor = |name: &str, a: &Array2<f32>| {
         builders::tensor_f32(name, a.shape(), a.as_slice().expect("contiguous"))
     };
+    let number = |name: &str, value: f32| builders::tensor_f32(name, &[], &[value]);
     let graph = GraphProto {
         name: "wide".into(),
-        node: vec![
-            node("MatMul", &["x", "w"], "a"),
-            node("Tanh", &["a"], "h"),
-            node("MatMul", &["h", "v"], "y"),
+        node: [&[node("MatMul", &["x", "w"], "a")], g, &[node("MatMul", &["h", "v"], "y")]]
+            .concat(),
+        initializer: vec![
+            tensor("w", w),
+            tensor("v", v),
+            number("root", std::f32::consts::SQRT_2),
+            number("one", 1.0),
+            number("half", 0.5),
         ],
-        initializer: vec![tensor("w", w), tensor("v", v)],
         input: vec![builders::value_info("x", ElemType::F32, &size(INPUTS as i64))],
         output: vec![builders::value_info("y", ElemType::F32, &size(1))],
         ..GraphProto::default()
@@ -36,25 +42,57 @@ fn model(w: &Array2<f32>, v: &Array2<f32>) -> Model {
     Model::from_onnx("wide", taste_onnx::Model::new(builders::model(graph, 17)))
 }
 
-/// Directions are taken where the first layer ends, and are as many as it has outputs.
-#[test]
-fn directions_are_no_more_than_the_first_layer_has_outputs() {
+/// Directions are taken where the first layer ends: neither the basis of the inputs nor anything as long is in the file, and
+/// Δy = Σⱼ vⱼ·‖Wⱼ‖²·g''(aⱼ).
+fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) -> f64) {
     let (w, v, x) = (noise(INPUTS, WIDTH, 1) / 28.0, noise(WIDTH, 1, 2), noise(3, INPUTS, 3));
-    let model = model(&w, &v);
+    let model = model(&w, &v, g);
     let wants = Wants { laplacian: true, ..Wants::default() };
     let target = Some(Target::Output(0));
     let asked = Request { target, method: Method::Exact, wants, ..Request::default() };
     let file = model.derive_file(&asked).expect("a file");
-    let mut sizes = file.proto.graph.expect("a graph").initializer.into_iter().map(|t| t.dims);
-    assert!(sizes.all(|d| d != [INPUTS as i64, 1, INPUTS as i64]), "the whole basis");
+    let sizes: Vec<Vec<i64>> =
+        file.proto.graph.expect("a graph").initializer.into_iter().map(|t| t.dims).collect();
+    let weights = [INPUTS as i64, WIDTH as i64];
+    for size in sizes.iter().filter(|d| **d != weights) {
+        assert!(!size.contains(&(INPUTS as i64)), "{size:?} among {sizes:?}");
+    }
+    let squares = [1, WIDTH as i64];
+    assert!(sizes.iter().any(|d| *d == squares), "squared lengths are folded: {sizes:?}");
     let derived = model.derive(&asked).expect("derived");
     let mut compiled = derived.compile(&Backend::Rten, 1).expect("compiled");
     let results = compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs");
-    let squares = w.mapv(|v| v * v).sum_axis(Axis(0));
-    let bend = x.dot(&w).mapv(|a| -2.0 * a.tanh() * (1.0 - a.tanh().powi(2)));
-    let want = (bend * &squares).dot(&v);
-    let got = results.laplacian.expect("a Laplacian").to_f32();
+    let squares = w.mapv(|v| f64::from(v).powi(2)).sum_axis(Axis(0));
+    let bent = x.dot(&w).mapv(|a| bend(f64::from(a)));
+    let want = (bent * &squares).dot(&v.mapv(f64::from));
+    let got = results.laplacian.expect("a Laplacian").to_f64();
     for (got, want) in got.iter().zip(&want) {
         assert!((got - want).abs() < 1e-4 * want.abs().max(1.0), "{got} beside {want}");
     }
+}
+
+fn node(op: &str, args: &[&str], out: &str) -> NodeProto {
+    builders::node(op, args, &[out], out)
+}
+
+#[test]
+fn behind_a_hyperbolic_tangent() {
+    directions_start_after_the_first_layer(&[node("Tanh", &["a"], "h")], |a| {
+        -2.0 * a.tanh() * (1.0 - a.tanh().powi(2))
+    });
+}
+
+/// As exporters write GELU: the first layer's result enters twice.
+#[test]
+fn behind_a_gelu_in_parts() {
+    let parts = [
+        node("Div", &["a", "root"], "b"),
+        node("Erf", &["b"], "c"),
+        node("Add", &["c", "one"], "d"),
+        node("Mul", &["a", "d"], "e"),
+        node("Mul", &["e", "half"], "h"),
+    ];
+    // g = a·Φ(a), so g'' = φ(a)·(2 − a²).
+    let density = |a: f64| (-a * a / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    directions_start_after_the_first_layer(&parts, |a| density(a) * (2.0 - a * a));
 }

@@ -128,17 +128,23 @@ fn mixed_among(
     Ok(None)
 }
 
-/// The only value that f depends on x through and that is affine in x, if there is one.
+/// The last value that is affine in x and that f depends on x through, if there is one: of several such values, what they
+/// all come from, as a and a/√2 in a·(1 + erf(a/√2)) do.
 pub(crate) fn affine_waist(graph: &Graph, f: Id, x: Id) -> Result<Option<Id>, Error> {
     let shapes = structure(graph, &[f], x)?;
     let shape = |id: Id| shapes.get(id.index()).copied().unwrap_or(Structure::Independent);
     if shape(f) == Structure::Affine {
         return Ok(None);
     }
-    let border =
-        border(graph, f, &|id| shape(id) > Structure::Affine, &|id| shape(id) == Structure::Affine);
-    Ok(match border[..] {
-        [waist] if waist != x => Some(waist),
-        _ => None,
-    })
+    let is_affine = |id: Id| shape(id) == Structure::Affine;
+    let mut values: BTreeSet<Id> =
+        border(graph, f, &|id| shape(id) > Structure::Affine, &is_affine).into_iter().collect();
+    // Values come after what they are made from.
+    while let Some(last) = values.pop_last() {
+        if values.is_empty() {
+            return Ok((last != x).then_some(last));
+        }
+        values.extend(graph.node_of(last).args.iter().copied().filter(|&a| is_affine(a)));
+    }
+    Ok(None)
 }
