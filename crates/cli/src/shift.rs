@@ -25,6 +25,7 @@ use crate::{
 struct Report<'a> {
     detector: &'a Path,
     alpha: f64,
+    least_effect: f64,
     /// Whether any batch differs.
     shifted: bool,
     batches: Vec<Tested>,
@@ -35,6 +36,9 @@ struct Tested {
     data: String,
     /// The number of the first sample, where a data set is cut into batches.
     first: usize,
+    /// Whether it differs by more than chance explains.
+    seen: bool,
+    /// Whether it differs by as much as was asked for, too.
     shifted: bool,
     #[serde(flatten)]
     shift: Shift,
@@ -46,6 +50,12 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let alpha = args.alpha.or(detector.manifest().decision.alpha).unwrap_or(0.05);
     if !(alpha > 0.0 && alpha < 1.0) {
         bail!("--alpha {alpha}: it lies between 0 and 1");
+    }
+    if args.least_effect.is_nan() || args.least_effect < 0.0 {
+        bail!(
+            "--least-effect {}: it is a number of standard deviations from 0 on",
+            args.least_effect
+        );
     }
     let least = 1.0 / f64::from(args.permutations + 1);
     if least > alpha {
@@ -63,10 +73,17 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let raw: Vec<f64> = batches.iter().map(|b| b.shift.p_value).collect();
     for (batch, adjusted) in batches.iter_mut().zip(holm(&raw)) {
         batch.shift.adjusted_p_value = adjusted;
-        batch.shifted = adjusted <= alpha;
+        batch.seen = adjusted <= alpha;
+        batch.shifted = batch.seen && batch.shift.effect().abs() >= args.least_effect;
     }
     let shifted = batches.iter().any(|b| b.shifted);
-    let report = Report { detector: &with.detector, alpha, shifted, batches };
+    let report = Report {
+        detector: &with.detector,
+        alpha,
+        least_effect: args.least_effect,
+        shifted,
+        batches,
+    };
     if with.json {
         print_json(&report)?;
     } else {
@@ -112,7 +129,7 @@ fn gather(
     let name = data.name().to_owned();
     let mut finish = |batch: &Batch<'_>, first: usize| -> Result<()> {
         let shift = batch.test(permutations).map_err(|e| anyhow::anyhow!("{name}: {e}"))?;
-        batches.push(Tested { data: name.clone(), first, shifted: false, shift });
+        batches.push(Tested { data: name.clone(), first, seen: false, shifted: false, shift });
         Ok(())
     };
     detection.each(&data, |chunk, scores| {
@@ -152,7 +169,7 @@ fn render(report: &Report<'_>, detector: &Detector, top: usize) -> String {
     if report.batches.len() > 1 {
         return many(report);
     }
-    report.batches.iter().map(|b| one(b, report.alpha, detector, top)).collect()
+    report.batches.iter().map(|b| one(b, report, detector, top)).collect()
 }
 
 /// How large an effect is, in words (after Cohen 1988).
@@ -175,13 +192,20 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
 }
 
-fn one(batch: &Tested, alpha: f64, detector: &Detector, top: usize) -> String {
+fn one(batch: &Tested, report: &Report<'_>, detector: &Detector, top: usize) -> String {
+    let Report { alpha, least_effect, .. } = *report;
     let shift = &batch.shift;
     let clearest = &shift.quantities[shift.clearest];
     let verdict = if batch.shifted {
         format!(
             "shift: the batch differs in a way that the model reacts to ({} effect, {} SD of the {})",
             size(clearest.effect),
+            deviations(clearest.effect),
+            clearest.name
+        )
+    } else if batch.seen {
+        format!(
+            "a shift that is let pass: {} SD of the {}, less than the {least_effect} asked for",
             deviations(clearest.effect),
             clearest.name
         )
@@ -281,10 +305,15 @@ fn many(report: &Report<'_>) -> String {
             name,
             shift.samples.to_string(),
             format!("{:.1} %", 100.0 * shift.flagged as f64 / shift.samples as f64),
-            deviations(shift.quantities[shift.clearest].effect),
+            deviations(shift.effect()),
             p_value(shift.p_value),
             p_value(shift.adjusted_p_value),
-            if batch.shifted { "shift".to_owned() } else { "-".to_owned() },
+            match (batch.shifted, batch.seen) {
+                (true, _) => "shift",
+                (false, true) => "small",
+                (false, false) => "-",
+            }
+            .to_owned(),
         ]);
     }
     format!(

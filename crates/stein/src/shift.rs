@@ -18,6 +18,8 @@ use crate::{
 
 /// Of a longer batch, this many rows are drawn for the permutations; means are of all.
 const DRAWN: usize = 20_000;
+/// The quantities before those of single classes: residual, score and rank.
+const SUMMARIES: usize = 3;
 
 /// A batch that is being gathered.
 #[derive(Debug)]
@@ -47,7 +49,7 @@ pub struct Shift {
     pub adjusted_p_value: f64,
     /// Splits of the pooled samples that the batch was compared with.
     pub permutations: usize,
-    /// The quantity with the smallest p-value; of several, the one that moved most.
+    /// The quantity with the smallest p-value; of several, the residual, the score or its rank, whichever moved most.
     pub clearest: usize,
     /// What was compared: first the residual, then the score and its rank, then the residuals of single classes.
     pub quantities: Vec<Quantity>,
@@ -85,6 +87,13 @@ pub struct Entry {
     pub effect: f64,
     /// The same in standard errors.
     pub statistic: f64,
+}
+
+impl Shift {
+    /// The effect of the clearest quantity, in standard deviations of calibration samples.
+    pub fn effect(&self) -> f64 {
+        self.quantities.get(self.clearest).map_or(0.0, |q| q.effect)
+    }
 }
 
 impl<'d> Batch<'d> {
@@ -195,12 +204,14 @@ impl<'d> Batch<'d> {
             })
             .collect();
         // The least doubtful one; of several, the one that moved most.
-        let surer = |a: &Quantity, b: &Quantity| {
-            let by_size = a.effect.abs().total_cmp(&b.effect.abs());
-            b.p_value.total_cmp(&a.p_value).then(by_size)
-        };
+        let by_size = |a: &Quantity, b: &Quantity| a.effect.abs().total_cmp(&b.effect.abs());
+        // The score speaks for all classes, and classes that calibration samples never show have tiny deviations.
+        let summary = |&a: &usize, &b: &usize| (a < SUMMARIES).cmp(&(b < SUMMARIES));
         let clearest = (0..quantities.len())
-            .max_by(|&a, &b| surer(&quantities[a], &quantities[b]))
+            .max_by(|a, b| {
+                let (of_a, of_b) = (&quantities[*a], &quantities[*b]);
+                of_b.p_value.total_cmp(&of_a.p_value).then(summary(a, b)).then(by_size(of_a, of_b))
+            })
             .unwrap_or(0);
         Ok(Shift {
             samples: self.samples,

@@ -65,6 +65,10 @@ pub(crate) struct TestArgs {
     /// A batch differs if its adjusted p-value is at most this [default: that of the detector, or 0.05]
     #[arg(long, value_name = "SHARE")]
     pub(crate) alpha: Option<f64>,
+    /// Let a shift pass that is smaller than this, in standard deviations of calibration samples: large batches show
+    /// differences that matter to no one
+    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) least_effect: f64,
     /// Random splits of batch and calibration samples that the batch is compared with
     #[arg(long, value_name = "N", default_value_t = 1999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
     pub(crate) permutations: u32,

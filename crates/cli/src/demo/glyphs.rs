@@ -69,12 +69,6 @@ impl Found {
 }
 
 impl Row {
-    /// How far the mean score lies from that of calibration samples, in their standard deviations.
-    pub(super) fn effect(&self) -> f64 {
-        let score = self.shift.quantities.iter().find(|q| q.name == "score");
-        score.map_or(f64::NAN, |q| q.effect)
-    }
-
     /// The share of samples that are flagged one by one.
     pub(super) fn flagged(&self) -> f64 {
         self.shift.flagged as f64 / self.shift.samples as f64

@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::glyphs::{Found, Row};
 
 /// A loss of accuracy from which a shift counts as harmful.
-pub(super) const LOSS: f64 = 0.05;
+pub(super) const LOSS: f64 = 0.02;
+/// The standard deviations from which a shift counts, as for `taste test --least-effect`.
+pub(super) const LEAST_EFFECT: f64 = 0.5;
 
 /// What a shift does to the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,18 +45,27 @@ impl Harm {
 pub(super) enum Answer {
     /// Nothing that chance would not explain.
     Quiet,
+    /// The batch differs, by little.
+    Small,
     /// The batch differs.
     Shift,
 }
 
 impl Answer {
     pub(super) fn of(row: &Row, alpha: f64) -> Self {
-        if row.shift.adjusted_p_value <= alpha { Self::Shift } else { Self::Quiet }
+        if row.shift.adjusted_p_value > alpha {
+            Self::Quiet
+        } else if row.shift.effect().abs() < LEAST_EFFECT {
+            Self::Small
+        } else {
+            Self::Shift
+        }
     }
 
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Quiet => "no shift seen",
+            Self::Small => "small shift, let pass",
             Self::Shift => "shift",
         }
     }
@@ -73,7 +84,7 @@ impl Tally {
     pub(super) fn of(found: &Found) -> Self {
         let mut tally = Self::default();
         for row in &found.rows {
-            let quiet = Answer::of(row, found.alpha()) == Answer::Quiet;
+            let quiet = Answer::of(row, found.alpha()) != Answer::Shift;
             if Harm::of(row, found.usual()) == Harm::Harmless {
                 tally.harmless += 1;
                 tally.harmless_quiet += usize::from(quiet);

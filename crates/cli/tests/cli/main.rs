@@ -1,6 +1,7 @@
 //! The binary from end to end.
 
 mod common;
+mod demo;
 mod derive;
 mod edit;
 mod explain;

@@ -46,6 +46,25 @@ fn the_exit_code_tells_whether_a_batch_differs() {
 }
 
 #[test]
+fn a_shift_below_the_least_effect_is_told_and_let_pass() {
+    let place = batches();
+    let asked = tested(&place, "moved.npy --least-effect 0.1", 1);
+    let effect = asked["batches"][0]["quantities"].as_array().unwrap().iter().take(3);
+    let largest = effect.map(|q| q["effect"].as_f64().unwrap().abs()).fold(0.0, f64::max);
+    assert!(largest > 0.1, "{largest}");
+    let above = format!("moved.npy --least-effect {}", largest + 0.01);
+    let report = tested(&place, &above, 0);
+    let batch = &report["batches"][0];
+    assert_eq!((&batch["seen"], &batch["shifted"]), (&true.into(), &false.into()));
+    let words = place.run(&format!("test detector.onnx {above}"));
+    assert_eq!(words.code, Some(0));
+    assert!(words.out.contains("verdict  a shift that is let pass: "), "{}", words.out);
+    let many = place.run(&format!("test detector.onnx same.npy {above}")).out;
+    assert!(many.lines().any(|l| l.starts_with("moved.npy") && l.ends_with("small")), "{many}");
+    place.fails("test detector.onnx same.npy --least-effect -1", "--least-effect");
+}
+
+#[test]
 fn json_holds_effect_interval_and_p_value() {
     let place = batches();
     let report = tested(&place, "moved.npy", 1);

@@ -65,12 +65,12 @@ fn cut(e: &mut Emitter<'_>, x: &str, ranges: &[(usize, i64, i64)]) -> String {
 }
 
 /// Zeros around the spatial axes of a value with channels last; negative numbers cut.
-fn pad_or_cut(e: &mut Emitter<'_>, x: String, size: &[Dim], begin: &[i64], end: &[i64]) -> String {
+fn pad_or_cut(e: &mut Emitter<'_>, x: &str, size: &[Dim], begin: &[i64], end: &[i64]) -> String {
     let cuts: Vec<(usize, i64, i64)> = (0..size.len())
         .filter(|&a| begin[a] < 0 || end[a] < 0)
         .map(|a| (a + 1, (-begin[a]).max(0), size[a].fixed + end[a].min(0)))
         .collect();
-    let x = cut(e, &x, &cuts);
+    let x = cut(e, x, &cuts);
     let zeros = |numbers: &[i64]| {
         let middle: Vec<i64> = numbers.iter().map(|&n| n.max(0)).collect();
         [&[0], &middle[..], &[0]].concat()
@@ -246,7 +246,7 @@ impl Conv {
                 if turned { (reach - begin, reach - end) } else { (begin, end) }
             })
             .unzip();
-        let shifting = pad_or_cut(e, shifting, &moving[2..], &begin, &end);
+        let shifting = pad_or_cut(e, &shifting, &moving[2..], &begin, &end);
         let axes = e.ints(&(1..=rank as i64).collect::<Vec<_>>());
         let steps = e.ints(&long(&w.strides));
         let mut seen = Vec::new();

@@ -8,7 +8,7 @@ use crate::demo::{
     change::Change,
     glyph::Shape,
     glyphs::{Found, Row},
-    judge::{Answer, Harm, LOSS},
+    judge::{Answer, Harm, LEAST_EFFECT, LOSS},
 };
 
 /// How many times a pixel of a glyph is enlarged.
@@ -46,8 +46,8 @@ pub(super) fn results(found: &Found) -> Section {
         ))
         .table(&table(found))
         .list([
-            "Effect: how far the mean score of the batch lies from that of calibration pictures, in their standard \
-             deviations. This is how large the reaction is."
+            "Effect: how far the batch lies from calibration pictures, in their standard deviations: its mean score, or the \
+             rank of its scores if that moved more clearly. This is how large the reaction is."
                 .to_owned(),
             format!(
                 "Flagged: the share of pictures whose own score is above the threshold. Without a shift it is about \
@@ -55,15 +55,16 @@ pub(super) fn results(found: &Found) -> Section {
                 100.0 * alpha
             ),
             format!(
-                "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} \
-                 the answer is \"shift\". The more pictures, the smaller the shift that is found: look at the effect \
-                 before you act.",
+                "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} a \
+                 shift is seen. The more pictures, the smaller the shift that is found, so one of less than \
+                 {LEAST_EFFECT} standard deviations is let pass here.",
             ),
         ])
-        .figures(&[
-            (&lost(found), "What each change does to the classifier, which needs labels to be known."),
-            (&flagged(found), "What the detector says, which does not."),
-        ])
+        .figure(
+            &lost(found),
+            "What each change does to the classifier, which needs labels to be known.",
+        )
+        .figure(&flagged(found), "What the detector says, which does not.")
 }
 
 pub(super) fn scores(found: &Found) -> Section {
@@ -125,7 +126,7 @@ fn table(found: &Found) -> Table {
             row.change.name().to_owned(),
             row.accuracy.map_or_else(|| "–".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
             Harm::of(row, found.usual()).words().to_owned(),
-            super::signed(row.effect(), 2),
+            super::signed(row.shift.effect(), 2),
             format!("{:.1} %", 100.0 * row.flagged()),
             super::p_value(row.shift.adjusted_p_value),
             Answer::of(row, found.alpha()).words().to_owned(),
