@@ -1,8 +1,5 @@
 //! Score models trained for a detector: the specification `train`.
 
-mod gaussian;
-mod standard;
-
 use std::{fmt, str::FromStr};
 
 use serde_json::{Value, json};
@@ -11,16 +8,13 @@ use taste_engine::Backend;
 use taste_graph::{Build, Id};
 use taste_stein::score::{ScoreModel, Specification};
 
-use crate::{Decay, Error, Network, Trained, Training, error::request, networks};
-use standard::{Standard, Standardized};
+use crate::{Decay, Error, Fitted, Progress, ScoreNetwork, Trained, Training, error::request};
 
 /// How the specification is written.
 pub const USAGE: &str = "train[:sigma=0.2][,steps=2000][,batch=128][,rate=0.002][,width=128]";
 
 /// The share of the samples that judges the network.
 const HELD_OUT: f64 = 0.1;
-/// The largest dimension for which the best Gaussian is computed.
-const MOST_GAUSSIAN: usize = 512;
 
 /// A network trained by denoising score matching on the data of a detector: the paper's four convolutions for images, smooth
 /// layers for tables. The data are standardised first.
@@ -94,19 +88,22 @@ fn number<T: FromStr + fmt::Display>(
 }
 
 impl TrainScore {
-    fn network(&self, shape: &[usize]) -> Network {
-        match *shape {
-            [channels, height, width] => networks::paper_score([channels, height, width]),
-            _ => networks::table_score(shape, self.width, 2),
-        }
-    }
-
     /// Trains on samples.
     pub fn train(&self, samples: &dyn Samples, seed: u64) -> Result<TrainedScore, Error> {
-        let standard = Standard::of(samples)?;
-        let standardized = Standardized::new(samples, &standard);
-        let network = self.network(samples.sample_shape());
-        let trained = Training::score(&network, self.sigma)
+        self.train_watched(samples, seed, &|_| {})
+    }
+
+    fn train_watched(
+        &self,
+        samples: &dyn Samples,
+        seed: u64,
+        progress: &dyn Fn(&Progress),
+    ) -> Result<TrainedScore, Error> {
+        let shape = samples.sample_shape();
+        let kind =
+            if shape.len() == 3 { ScoreNetwork::Conv } else { ScoreNetwork::Mlp(self.width) };
+        let network = kind.build(shape, None)?;
+        let fitted = Training::score(&network, self.sigma)
             .steps(self.steps)
             .batch(self.batch)
             .rate(self.rate)
@@ -117,14 +114,40 @@ impl TrainScore {
             .held_out(HELD_OUT)
             .seed(seed)
             .backend(self.backend.clone(), self.threads)
-            .run(&standardized)?;
-        let entries: usize = samples.sample_shape().iter().product();
-        let gaussian = if entries <= MOST_GAUSSIAN {
-            gaussian::loss(&standardized, self.sigma)?
-        } else {
-            None
-        };
-        Ok(TrainedScore { asked: self.clone(), seed, standard, trained, gaussian })
+            .progress(progress)
+            .run_standardized(samples)?;
+        Ok(TrainedScore { asked: self.clone(), seed, fitted })
+    }
+
+    /// The same, telling how far it is.
+    pub fn watched(self, progress: impl Fn(&Progress) + Send + Sync + 'static) -> WatchedTraining {
+        WatchedTraining { asked: self, progress: Box::new(progress) }
+    }
+}
+
+/// A specification that tells how far its training is.
+pub struct WatchedTraining {
+    asked: TrainScore,
+    progress: Box<dyn Fn(&Progress) + Send + Sync>,
+}
+
+impl fmt::Debug for WatchedTraining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.asked.fmt(f)
+    }
+}
+
+impl Specification for WatchedTraining {
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn fit(
+        &self,
+        samples: &dyn Samples,
+        seed: u64,
+    ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
+        Ok(Box::new(self.asked.train_watched(samples, seed, &*self.progress)?))
     }
 }
 
@@ -138,13 +161,7 @@ impl Specification for TrainScore {
         samples: &dyn Samples,
         seed: u64,
     ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
-        let fitted = self.train(samples, seed).map_err(|e| match e {
-            Error::Data(e) => taste_stein::Error::Data(e),
-            Error::Engine(e) => taste_stein::Error::Engine(e),
-            Error::Graph(e) => taste_stein::Error::Graph(e),
-            other => taste_stein::Error::Request(other.to_string()),
-        })?;
-        Ok(Box::new(fitted))
+        Ok(Box::new(self.train(samples, seed)?))
     }
 }
 
@@ -153,47 +170,48 @@ impl Specification for TrainScore {
 pub struct TrainedScore {
     asked: TrainScore,
     seed: u64,
-    standard: Standard,
-    trained: Trained,
-    gaussian: Option<f64>,
+    fitted: Fitted,
 }
 
 impl TrainedScore {
     /// The run, on standardised samples.
     pub fn trained(&self) -> &Trained {
-        &self.trained
+        self.fitted.trained()
     }
 
     /// The loss of the best Gaussian, for comparison with the held-out loss; nothing where there are too many entries.
     pub fn gaussian_loss(&self) -> Option<f64> {
-        self.gaussian
+        self.fitted.gaussian_loss()
     }
 }
 
 impl ScoreModel for TrainedScore {
     fn describe(&self) -> Value {
-        let held_out = self.trained.held_out();
+        let trained = self.trained();
+        let held_out = trained.held_out();
         json!({
             "family": "train",
             "sigma": self.asked.sigma,
             "sigma_of": "standardised samples",
-            "deviation": self.standard.describe(),
+            "deviation": self.fitted.standard().describe(),
             "steps": self.asked.steps,
             "batch": self.asked.batch,
             "rate": self.asked.rate,
             "seed": self.seed,
-            "weights": self.trained.parameters().count(),
+            "weights": trained.parameters().count(),
             "held_out_loss": held_out.map(|h| h.loss),
             "stein_ratio": held_out.and_then(|h| h.stein).map(|s| s.ratio),
             "stein_ratio_error": held_out.and_then(|h| h.stein).map(|s| s.error),
-            "gaussian_loss": self.gaussian,
-            "skipped": self.trained.skipped(),
+            "gaussian_loss": self.gaussian_loss(),
+            "skipped": trained.skipped(),
         })
     }
 
+    fn noise(&self) -> Vec<f64> {
+        self.fitted.noise()
+    }
+
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, taste_stein::Error> {
-        let z = self.standard.apply(b, y)?;
-        let score = self.trained.build(b, z)?;
-        Ok(self.standard.pull(b, score)?)
+        Ok(self.fitted.build(b, y)?)
     }
 }
