@@ -1,5 +1,6 @@
 //! A trained network that takes samples as they are.
 
+use ndarray::{ArrayD, Axis, Slice};
 use taste_data::Samples;
 use taste_engine::{Backend, Model, Value};
 use taste_graph::{Build, Dim, Fact, Graph, Id, OpError};
@@ -42,6 +43,13 @@ impl Fitted {
         let levels = noise.levels(LEVELS);
         let sum: f64 = levels.iter().map(|&level| noise.at(level).gaussian_loss(spectrum)).sum();
         Some(sum / levels.len() as f64)
+    }
+
+    /// Some samples that the network did not learn from.
+    pub fn some_held_out(&self, most: usize) -> ArrayD<f32> {
+        let kept = &self.trained.kept;
+        let count = kept.shape()[0].min(most);
+        self.standard.back(&kept.slice_axis(Axis(0), Slice::from(..count)).to_owned())
     }
 
     /// Adds the network to a graph, from samples to logits, outputs or the score of the least noise that was learned.

@@ -29,6 +29,7 @@ pub struct Trained {
     pub(crate) kept: ArrayD<f32>,
     pub(crate) skipped: usize,
     pub(crate) pace: Pace,
+    pub(crate) stopped_early: bool,
 }
 
 /// How fast a run was.
@@ -102,6 +103,11 @@ impl Trained {
     /// How fast the run was.
     pub fn pace(&self) -> Pace {
         self.pace
+    }
+
+    /// Whether the run stopped because the held-out loss no longer fell.
+    pub fn stopped_early(&self) -> bool {
+        self.stopped_early
     }
 
     /// Adds the trained network to a graph. A score is that of the least noise that it learned from.

@@ -490,6 +490,7 @@ impl<'a> Training<'a> {
             held_out,
             kept: batches.some_held_out(KEPT),
             skipped: batches.skipped(),
+            stopped_early: state.step < self.steps,
             pace: Pace {
                 resumed,
                 steps: state.step,

@@ -11,8 +11,14 @@ use taste_stein::score::{ScoreModel, Specification};
 use crate::{Decay, Error, Fitted, Progress, ScoreNetwork, Trained, Training, error::request};
 
 /// How the specification is written.
-pub const USAGE: &str = "train[:sigma=0.2][,steps=2000][,batch=128][,rate=0.002][,width=128]";
+pub const USAGE: &str = "train[:sigma=0.2][,steps=N][,batch=N][,rate=0.002][,width=128]";
 
+/// Steps for pictures and for tables, unless something else is asked for.
+pub const PICTURE_STEPS: usize = 1000;
+const TABLE_STEPS: usize = 2000;
+/// Samples that a step sees.
+pub const PICTURE_BATCH: usize = 64;
+const TABLE_BATCH: usize = 128;
 /// The share of the samples that judges the network.
 const HELD_OUT: f64 = 0.1;
 
@@ -22,10 +28,10 @@ const HELD_OUT: f64 = 0.1;
 pub struct TrainScore {
     /// The deviation of the noise, where the data have deviation 1.
     pub sigma: f64,
-    /// How many steps.
-    pub steps: usize,
-    /// How many samples a step sees.
-    pub batch: usize,
+    /// How many steps; by default 1,000 for pictures and 2,000 for tables.
+    pub steps: Option<usize>,
+    /// How many samples a step sees; by default 64 pictures or 128 rows.
+    pub batch: Option<usize>,
     /// The rate of Adam, which falls along a cosine.
     pub rate: f64,
     /// The width of the two layers for tables.
@@ -40,8 +46,8 @@ impl Default for TrainScore {
     fn default() -> Self {
         Self {
             sigma: 0.2,
-            steps: 2000,
-            batch: 128,
+            steps: None,
+            batch: None,
             rate: 2e-3,
             width: 128,
             backend: Backend::default(),
@@ -67,8 +73,10 @@ impl FromStr for TrainScore {
             match key {
                 "sigma" => asked.sigma = number(key, value, |v| (1e-4..=10.0).contains(v))?,
                 "rate" => asked.rate = number(key, value, |v| (1e-8..=1.0).contains(v))?,
-                "steps" => asked.steps = number(key, value, |v| (1..=100_000_000).contains(v))?,
-                "batch" => asked.batch = number(key, value, |v| (1..=65_536).contains(v))?,
+                "steps" => {
+                    asked.steps = Some(number(key, value, |v| (1..=100_000_000).contains(v))?);
+                }
+                "batch" => asked.batch = Some(number(key, value, |v| (1..=65_536).contains(v))?),
                 "width" => asked.width = number(key, value, |v| (1..=8192).contains(v))?,
                 _ => return Err(unknown()),
             }
@@ -103,11 +111,17 @@ impl TrainScore {
         let kind =
             if shape.len() == 3 { ScoreNetwork::Conv } else { ScoreNetwork::Mlp(self.width) };
         let network = kind.build(shape, None)?;
+        let (steps, batch) = if shape.len() == 3 {
+            (PICTURE_STEPS, PICTURE_BATCH)
+        } else {
+            (TABLE_STEPS, TABLE_BATCH)
+        };
+        let steps = self.steps.unwrap_or(steps);
         let fitted = Training::score(&network, self.sigma)
-            .steps(self.steps)
-            .batch(self.batch)
+            .steps(steps)
+            .batch(self.batch.unwrap_or(batch))
             .rate(self.rate)
-            .warm_up(self.steps / 50)
+            .warm_up(steps / 50)
             .decay(Decay::Cosine)
             .average(0.995)
             .clip(1.0)
@@ -194,8 +208,8 @@ impl ScoreModel for TrainedScore {
             "sigma": self.asked.sigma,
             "sigma_of": "standardised samples",
             "deviation": self.fitted.standard().describe(),
-            "steps": self.asked.steps,
-            "batch": self.asked.batch,
+            "steps": trained.pace().steps,
+            "batch": trained.pace().batch,
             "rate": self.asked.rate,
             "seed": self.seed,
             "weights": trained.parameters().count(),
