@@ -24,11 +24,14 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let data = run.open(|shape| learn.reading.labelled(shape))?;
     let options = learn.reading.labelled(Some(data.sample_shape().to_vec()))?;
     let test = args.test.as_deref().map(|path| open_alike(path, &data, &options)).transpose()?;
-    let classes = match args.classes {
-        Some(classes) if (2..=MOST_CLASSES).contains(&classes) => classes,
-        Some(classes) => bail!("--classes {classes}: there are 2 to {MOST_CLASSES}"),
-        None => count_classes(&data)?,
-    };
+    if let Some(classes) = args.classes.filter(|c| !(2..=MOST_CLASSES).contains(c)) {
+        bail!("--classes {classes}: there are 2 to {MOST_CLASSES}");
+    }
+    let largest = largest_label(&data, args.classes.unwrap_or(MOST_CLASSES))?;
+    let classes = args.classes.unwrap_or((largest + 1).max(2));
+    if let Some(test) = &test {
+        largest_label(test, classes)?;
+    }
     let network = args.network.build(data.sample_shape(), classes)?;
     let training = Training::classifier(&network);
     let fitted = run.train(training, task_length(&network), 0.0, |t| t.run_standardized(&data))?;
@@ -44,28 +47,28 @@ fn open_alike(path: &Path, data: &Dataset, options: &Options) -> Result<Dataset>
     Ok(Dataset::open(path, &options)?)
 }
 
-/// One more than the largest label.
-fn count_classes(data: &Dataset) -> Result<usize> {
-    let mut most = 0;
+/// The largest label, if all are classes below `end`.
+fn largest_label(data: &Dataset, end: usize) -> Result<usize> {
+    let mut largest = 0;
     for chunk in data.chunks(4096)? {
         let chunk = chunk?;
         let Some(labels) = chunk.labels else {
             bail!(
-                "{}: the samples have no labels, and a classifier learns from them: of a table, --label names \
-                 their column",
+                "{}: the samples have no labels, which a classifier needs: of a table, --label names their column",
                 data.name()
             );
         };
         for (label, index) in labels.into_iter().zip(chunk.index) {
-            let class = usize::try_from(label).ok().filter(|c| *c < MOST_CLASSES);
+            let class = usize::try_from(label).ok().filter(|c| *c < end);
             let Some(class) = class else {
                 bail!(
-                    "{}: sample {index} has the label {label}; classes are numbered from 0 on, below {MOST_CLASSES}",
-                    data.name()
+                    "{}: sample {index} has the label {label}, and classes are numbered 0 to {}",
+                    data.name(),
+                    end - 1
                 );
             };
-            most = most.max(class);
+            largest = largest.max(class);
         }
     }
-    Ok((most + 1).max(2))
+    Ok(largest)
 }

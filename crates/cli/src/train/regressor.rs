@@ -49,6 +49,6 @@ fn targets(path: &std::path::Path, column: &str) -> Result<ArrayD<f32>> {
     if parts.is_empty() {
         bail!("{}: there are no samples", data.name());
     }
-    let views: Vec<_> = parts.iter().map(ArrayD::view).collect();
+    let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     ndarray::concatenate(Axis(0), &views).context("targets of one width")
 }
