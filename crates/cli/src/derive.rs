@@ -35,7 +35,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     let wrt = input::differentiated(&ports, args.model.wrt.as_deref())?;
     let mut sources = sources(args, &ports, &wrt)?;
     check_files(args, &sources, &targets)?;
-    for source in sources.iter().filter(|s| s.scaled && !args.run.quiet) {
+    for source in sources.iter().filter(|s| s.scaled && !args.run.quiet()) {
         let file = source.reader.path().display();
         tell(&format!("note: {file} holds uint8, scaled by 1/255 (--raw keeps the values)"));
     }
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
         .as_ref()
         .map(|path| Ok::<_, taste_engine::Error>((path, model.derive_file(&request)?)));
     let emitted = emitted.transpose()?;
-    if !args.run.quiet {
+    if !args.run.quiet() {
         notes(args, &derived, request.wants);
     }
     let threads = args.run.threads();
@@ -72,18 +72,18 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
                 table::shape(sink.shape())
             );
             sink.finish()?;
-            if !args.run.quiet {
+            if !args.run.quiet() {
                 tell(&line);
             }
         }
     }
-    for warning in report.warnings().iter().filter(|_| !args.run.quiet) {
+    for warning in report.warnings().iter().filter(|_| !args.run.quiet()) {
         tell(&format!("warning: {warning}"));
     }
     if let Some((path, file)) = emitted {
         file.save(path)?;
         report.emitted = Some(path.clone());
-        if !args.run.quiet {
+        if !args.run.quiet() {
             let outputs = file.proto.graph.iter().flat_map(|g| &g.output).map(|o| o.name.as_str());
             let outputs: Vec<&str> = outputs.collect();
             tell(&format!(
@@ -242,7 +242,7 @@ fn stream(
     let chunk = args.run.chunk(report.chunk).min(samples);
     report.samples = Some(samples);
     report.chunk = chunk;
-    let mut progress = Progress::new("samples", Some(samples), args.run.quiet);
+    let mut progress = Progress::new("samples", Some(samples), args.run.quiet());
     let mut sinks: Vec<(Quantity, Sink)> = Vec::new();
     for start in (0..samples).step_by(chunk) {
         let end = samples.min(start + chunk);

@@ -46,7 +46,7 @@ impl<'a> Detection<'a> {
         mut take: impl FnMut(&Chunk, &Scores) -> Result<()>,
     ) -> Result<usize> {
         let chunk = self.args.run.chunk(self.detector.manifest().model.chunk);
-        let mut progress = Progress::new("samples", data.count(), self.args.run.quiet);
+        let mut progress = Progress::new("samples", data.count(), self.args.run.quiet());
         let mut done = 0;
         for chunk in data.chunks(chunk)? {
             let chunk = chunk?;
@@ -56,7 +56,7 @@ impl<'a> Detection<'a> {
             progress.reach(done);
         }
         drop(progress);
-        if !self.args.run.quiet {
+        if !self.args.run.quiet() {
             tell_skipped(data);
         }
         if done == 0 {

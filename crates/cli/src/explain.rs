@@ -158,7 +158,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     } else {
         bars(args, &explained, &names, &mean)?
     };
-    if !with.run.quiet {
+    if !with.run.quiet() {
         tell(&format!(
             "wrote {} and {} in {}",
             maps_path.display(),

@@ -2,13 +2,10 @@
 
 use std::sync::Mutex;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use taste_data::{Dataset, Options, Samples};
 use taste_engine::Model;
-use taste_stein::{
-    Fit, Level, Manifest, Stage,
-    score::{self, InputMap, Specification, Through},
-};
+use taste_stein::{Fit, Level, Manifest, Stage};
 
 use crate::{
     Outcome,
@@ -16,12 +13,13 @@ use crate::{
     detect::tell_skipped,
     edit, files, input, print, print_json,
     progress::Progress,
+    score_model,
     table::{self, Table, number},
     tell,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
-    let quiet = args.run.quiet;
+    let quiet = args.run.quiet();
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
     files::check_targets(&sources, &[("-o", &args.out)])?;
@@ -31,7 +29,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let options = train.pinned(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
-    let score = specification(&args.score, args.score_input.as_deref(), &options)?;
+    let score = score_model::specification(
+        &args.score,
+        args.score_input.as_deref(),
+        &options,
+        &args.run.engine,
+    )?;
     let bar = Mutex::new(None::<(Stage, Progress)>);
     let progress = |stage: Stage, done: usize, total: usize| {
         let Ok(mut bar) = bar.lock() else { return };
@@ -108,49 +111,6 @@ fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
     let port = ports.iter().find(|p| p.name == name);
     let sizes = port.and_then(|p| p.shape.as_ref());
     Ok(sizes.and_then(|s| s.iter().skip(1).map(|d| d.clone().ok()).collect()))
-}
-
-/// The score model, with the map from the model's input to its own.
-pub(crate) fn specification(
-    text: &str,
-    score_input: Option<&str>,
-    options: &Options,
-) -> Result<Box<dyn Specification>> {
-    let spec = score::parse(text)?;
-    let is_diffusion = text.starts_with("ddpm:");
-    let map = match score_input {
-        Some("none") => None,
-        Some(text) => Some(linear(text)?),
-        None if is_diffusion && !options.raw => {
-            let or = |list: &[f32], default: f64| -> Vec<f64> {
-                if list.is_empty() {
-                    vec![default]
-                } else {
-                    list.iter().map(|&v| f64::from(v)).collect()
-                }
-            };
-            let (mean, std) = (or(&options.mean, 0.0), or(&options.std, 1.0));
-            Some(InputMap::from_normalisation(&mean, &std, -1.0..1.0)?)
-        }
-        None => None,
-    };
-    Ok(match map {
-        Some(map) => Box::new(Through { map, inner: spec }),
-        None => spec,
-    })
-}
-
-/// `A,B`.
-fn linear(text: &str) -> Result<InputMap> {
-    let numbers: Option<Vec<f64>> = text.split(',').map(|t| t.trim().parse().ok()).collect();
-    match numbers.as_deref() {
-        Some(&[scale, shift]) if scale != 0.0 && scale.is_finite() && shift.is_finite() => {
-            Ok(InputMap::new(vec![scale], vec![shift])?)
-        }
-        _ => bail!(
-            "--score-input {text:?} is not a pair of numbers A,B for y = A*x + B, with A not 0"
-        ),
-    }
 }
 
 /// What a detector is, and how it fares.

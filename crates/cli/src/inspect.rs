@@ -12,7 +12,7 @@ use taste_stein::{Detector, check_score};
 use crate::{
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
-    detect, fit, input, print, print_json,
+    detect, fit, input, print, print_json, score_model,
     table::{self, Table, count, grouped, number},
 };
 
@@ -57,10 +57,11 @@ fn score(args: &InspectArgs) -> Result<()> {
     let sizes = args.model.shape.first().map(|s| input::sizes(s)).transpose()?;
     let options = args.reading.options(sizes)?;
     let data = Dataset::open(data, &options)?;
-    let specification = fit::specification(text, args.score_input.as_deref(), &options)?;
+    let specification =
+        score_model::specification(text, args.score_input.as_deref(), &options, &args.run.engine)?;
     let (backend, threads) = (args.run.backend()?, args.run.threads());
     let found = check_score(&*specification, &data, &backend, threads, args.seed)?;
-    if !args.run.quiet {
+    if !args.run.quiet() {
         detect::tell_skipped(&data);
     }
     if args.model.json {

@@ -14,9 +14,13 @@ mod ops;
 mod output;
 mod progress;
 mod score;
+mod score_model;
 mod shift;
 mod summary;
 mod table;
+mod train;
+mod training_bar;
+mod words;
 
 use std::{
     io::{self, Write},
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Edit(args) => edit::run(args),
+        Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),

@@ -13,6 +13,8 @@ pub(crate) struct Progress {
     what: &'static str,
     total: Option<u64>,
     watched: bool,
+    /// Whether words that are told take the place of an estimate.
+    told: bool,
     bar: Option<ProgressBar>,
 }
 
@@ -21,17 +23,30 @@ impl Progress {
     pub(crate) fn new(what: &'static str, total: Option<usize>, quiet: bool) -> Self {
         let watched = !quiet && io::stderr().is_terminal();
         let total = total.map(|t| t as u64);
-        Self { started: Instant::now(), what, total, watched, bar: None }
+        Self { started: Instant::now(), what, total, watched, told: false, bar: None }
     }
 
     pub(crate) fn reach(&mut self, done: usize) {
-        let done = done as u64;
+        self.show(done as u64);
+    }
+
+    /// The same with words beside the bar.
+    pub(crate) fn reach_with(&mut self, done: usize, words: String) {
+        self.told = true;
+        self.show(done as u64);
+        if let Some(bar) = &self.bar {
+            bar.set_message(words);
+        }
+    }
+
+    fn show(&mut self, done: u64) {
         let long = self.started.elapsed() > Duration::from_secs(1);
         let more = self.total.is_none_or(|total| done < total);
         if self.watched && self.bar.is_none() && long && more {
             let bar = if let Some(total) = self.total {
+                let rest = if self.told { "{msg}" } else { "{eta} left" };
                 let template =
-                    format!("{{wide_bar}} {{human_pos}}/{{human_len}} {}, {{eta}} left", self.what);
+                    format!("{{wide_bar}} {{human_pos}}/{{human_len}} {}, {rest}", self.what);
                 styled(ProgressBar::new(total), &template)
             } else {
                 let template =

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         other => other?,
     }
     let decision = &detector.manifest().decision;
-    if !with.run.quiet {
+    if !with.run.quiet() {
         let share = 100.0 * flagged as f64 / samples as f64;
         let expected = decision
             .alpha

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     } else {
         print(&render(&report, &detector, args.top))?;
     }
-    if !with.run.quiet {
+    if !with.run.quiet() {
         let reachable = least * report.batches.len() as f64;
         if reachable > alpha {
             tell(&format!(

@@ -106,6 +106,25 @@ impl Batches {
         })
     }
 
+    /// Whether there are samples that the network does not learn from.
+    pub(crate) fn has_held_out(&self) -> bool {
+        !self.held_out.is_empty()
+    }
+
+    /// How many samples a step sees.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The first held-out samples as they are, up to a number of entries and of samples.
+    pub(crate) fn some_held_out(&self, (entries, samples): (usize, usize)) -> ArrayD<f32> {
+        let width = self.table.width();
+        let count = self.held_out.len().min(samples).min((entries / width).max(1));
+        let rows = self.held_out[..count].iter().flat_map(|&row| self.table.row(row));
+        let shape = [&[count], &self.table.shape[..]].concat();
+        ArrayD::from_shape_vec(IxDyn(&shape), rows.copied().collect()).expect("rows of one width")
+    }
+
     /// The class of a sample.
     pub(crate) fn class(&self, row: usize) -> Option<usize> {
         match &self.table.answers {

@@ -181,7 +181,7 @@ impl Checkpoint {
                 [&self.recipe, &notes.recipe].map(|r| r.get(key).unwrap_or(&missing));
             if here != there {
                 return Err(self.fail(format!(
-                    "it belongs to another run: its {key} is {there}, and here it is {here}"
+                    "it belongs to another run: its {key} is {there}, and here it is {here}; remove it to start anew"
                 )));
             }
         }

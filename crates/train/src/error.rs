@@ -51,6 +51,28 @@ pub enum Error {
     Request(String),
 }
 
+impl From<taste_stein::Error> for Error {
+    fn from(error: taste_stein::Error) -> Self {
+        match error {
+            taste_stein::Error::Data(e) => Self::Data(e),
+            taste_stein::Error::Engine(e) => Self::Engine(e),
+            taste_stein::Error::Graph(e) => Self::Graph(e),
+            other => Self::Request(other.to_string()),
+        }
+    }
+}
+
+impl From<Error> for taste_stein::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Data(e) => Self::Data(e),
+            Error::Engine(e) => Self::Engine(e),
+            Error::Graph(e) => Self::Graph(e),
+            other => Self::Request(other.to_string()),
+        }
+    }
+}
+
 /// A request that can't be met, in a sentence.
 pub(crate) fn request(message: impl Into<String>) -> Error {
     Error::Request(message.into())

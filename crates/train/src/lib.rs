@@ -20,31 +20,42 @@
 //! ```
 
 mod adam;
+mod architecture;
 mod augment;
 mod batches;
 mod checkpoint;
 mod error;
 mod evaluate;
+mod fitted;
+mod levels;
 mod loss;
 mod network;
 pub mod networks;
 mod noise;
 mod parameters;
+mod predictor;
 mod progress;
+mod sample;
 mod schedule;
 pub mod score;
+mod sliced;
+mod standard;
 mod state;
 mod step;
 mod table;
 mod trained;
 mod training;
 
+pub use architecture::{ScoreNetwork, TaskNetwork};
 pub use augment::Augment;
 pub use error::Error;
+pub use fitted::Fitted;
+pub use levels::Level;
 pub use network::{Layer, Network, Scope, Start};
 pub use noise::Diffusion;
 pub use parameters::Parameters;
 pub use progress::{Point, Progress};
 pub use schedule::Decay;
-pub use trained::{HeldOut, Stein, Trained};
+pub use sliced::Sliced;
+pub use trained::{HeldOut, Pace, Stein, Trained};
 pub use training::Training;

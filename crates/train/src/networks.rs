@@ -56,6 +56,44 @@ pub fn table_score(shape: &[usize], width: usize, layers: usize) -> Network {
     body.dense(shape.iter().product()).reshape(shape)
 }
 
+/// The same as [`paper_score`] for a network that is told the noise level.
+pub fn conditioned_score([channels, height, width]: [usize; 3], level_scale: f64) -> Network {
+    Network::new(&[channels, height, width])
+        .with_level(level_scale)
+        .conv(32, 3)
+        .condition()
+        .relu()
+        .conv(64, 3)
+        .condition()
+        .relu()
+        .conv(64, 3)
+        .condition()
+        .relu()
+        .conv(channels, 3)
+}
+
+/// The same as [`table_score`] with two layers, for a network that is told the noise level.
+pub fn conditioned_table_score(shape: &[usize], width: usize, level_scale: f64) -> Network {
+    let start = Network::new(shape).with_level(level_scale).flatten();
+    let body = (0..2).fold(start, |n, _| n.dense(width).condition().silu());
+    body.dense(shape.iter().product()).reshape(shape)
+}
+
+/// A small classifier of pictures: two convolutions of widths 16 and 32 with average pooling, and a layer of 64.
+pub fn small_cnn([channels, height, width]: [usize; 3], classes: usize) -> Network {
+    Network::new(&[channels, height, width])
+        .conv(16, 3)
+        .relu()
+        .average_pool(2)
+        .conv(32, 3)
+        .relu()
+        .average_pool(2)
+        .flatten()
+        .dense(64)
+        .relu()
+        .dense(classes)
+}
+
 /// A ResNet-20 for images of 32 × 32 or so (He and others 2016), with groups of eight channels normalised instead of batches,
 /// so that samples do not depend on each other.
 pub fn resnet20([channels, height, width]: [usize; 3], classes: usize) -> Network {

@@ -73,6 +73,31 @@ impl Noise {
         }
     }
 
+    /// Levels from the least noise to the most, as evenly as they are drawn.
+    pub(crate) fn levels(self, count: usize) -> Vec<f64> {
+        let share = |i: usize| (i as f64 + 0.5) / count as f64;
+        match self {
+            Self::One(_) => vec![0.0],
+            Self::Range(low, high) => {
+                (0..count).map(|i| low.ln() + (high.ln() - low.ln()) * share(i)).collect()
+            }
+            Self::Steps(_, steps) => {
+                let mut levels: Vec<f64> =
+                    (0..count).map(|i| (share(i) * steps as f64).floor()).collect();
+                levels.dedup();
+                levels
+            }
+        }
+    }
+
+    /// A level with little noise, at which a score is looked at.
+    pub(crate) fn low(self) -> f64 {
+        match self {
+            Self::Steps(_, steps) => (steps / 20) as f64,
+            other => other.lowest(),
+        }
+    }
+
     /// The noise of a level. Over a range, noisy samples are scaled so that their variance stays near that of the samples.
     pub(crate) fn at(self, level: f64) -> Mix {
         match self {
@@ -90,7 +115,28 @@ impl Noise {
     }
 }
 
+impl Mix {
+    /// The deviation of the noise beside samples as they are.
+    pub(crate) fn sigma(self) -> f64 {
+        self.spread / self.signal
+    }
+
+    /// The least loss of a score that is linear in samples with these eigenvalues of the covariance.
+    pub(crate) fn gaussian_loss(self, spectrum: &[f64]) -> f64 {
+        let square = self.sigma().powi(2);
+        spectrum.iter().map(|v| v / (v + square)).sum::<f64>() / spectrum.len().max(1) as f64
+    }
+}
+
 impl Diffusion {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Cosine => "cosine",
+        }
+    }
+
     /// ᾱ after step `level`, counted from 0.
     #[expect(
         clippy::cast_possible_truncation,
@@ -129,6 +175,13 @@ mod tests {
     }
 
     #[test]
+    fn a_gaussian_s_loss_is_what_is_left_of_the_noise() {
+        // Two axes of variance 1 and 0: half of the noise of deviation 1 along the first is not seen, none along the second.
+        let mix = Noise::One(1.0).at(0.0);
+        assert!((mix.gaussian_loss(&[1.0, 0.0]) - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
     fn a_range_keeps_the_variance_and_draws_within() {
         let noise = Noise::Range(0.05, 2.0);
         let mut random = Random::new(1);
@@ -140,5 +193,8 @@ mod tests {
             assert!((spread / signal - level.exp()).abs() < 1e-12);
         }
         assert!(Noise::Range(2.0, 1.0).check().is_err());
+        let levels = noise.levels(8);
+        assert!(levels.is_sorted() && levels.len() == 8);
+        assert_eq!(Noise::Steps(Diffusion::Linear, 4).levels(10), [0.0, 1.0, 2.0, 3.0]);
     }
 }

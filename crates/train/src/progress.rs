@@ -18,8 +18,10 @@ pub struct Point {
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The newest place on the loss curve.
+    /// Steps made, the mean loss of the last of them, and the newest held-out loss.
     pub point: Point,
+    /// Steps that an earlier run had made, which this one goes on from.
+    pub resumed: usize,
     /// Steps in all.
     pub steps: usize,
     /// The rate of the last step.

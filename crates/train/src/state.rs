@@ -77,6 +77,16 @@ impl State {
         }
     }
 
+    /// Where the run stands between two points of the curve.
+    pub(crate) fn now(&self) -> Point {
+        let last = self.curve.last();
+        let loss = match self.pending {
+            (_, 0) => last.map_or(f64::NAN, |p| p.loss),
+            (sum, count) => sum / count as f64,
+        };
+        Point { step: self.step, loss, held_out: last.and_then(|p| p.held_out) }
+    }
+
     /// A point of the curve, with how the weights do; `keep_best` keeps a copy of the best.
     pub(crate) fn note(&mut self, held_out: Option<HeldOut>, keep_best: bool) -> Point {
         let (sum, count) = std::mem::take(&mut self.pending);

@@ -1,5 +1,8 @@
 //! What comes out of a run.
 
+use std::time::Duration;
+
+use ndarray::ArrayD;
 use serde::{Deserialize, Serialize};
 use taste_engine::Model;
 use taste_graph::{Build, Dim, Fact, Graph, Id, OpError, Tensor};
@@ -22,7 +25,31 @@ pub struct Trained {
     pub(crate) noise: Option<Noise>,
     pub(crate) curve: Vec<Point>,
     pub(crate) held_out: Option<HeldOut>,
+    /// Some held-out samples, as they were before noise.
+    pub(crate) kept: ArrayD<f32>,
     pub(crate) skipped: usize,
+    pub(crate) pace: Pace,
+    pub(crate) stopped_early: bool,
+}
+
+/// How fast a run was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Steps that an earlier run had made.
+    pub resumed: usize,
+    /// Steps in all; fewer than asked for if the run stopped early.
+    pub steps: usize,
+    /// Samples that a step saw.
+    pub batch: usize,
+    /// The time of this run.
+    pub elapsed: Duration,
+}
+
+impl Pace {
+    /// Samples a second.
+    pub fn samples_per_second(&self) -> f64 {
+        ((self.steps - self.resumed) * self.batch) as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
 }
 
 /// How the network does on samples that it did not learn from.
@@ -73,6 +100,16 @@ impl Trained {
         self.skipped
     }
 
+    /// How fast the run was.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether the run stopped because the held-out loss no longer fell.
+    pub fn stopped_early(&self) -> bool {
+        self.stopped_early
+    }
+
     /// Adds the trained network to a graph. A score is that of the least noise that it learned from.
     pub fn build(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
         match self.noise {
@@ -83,7 +120,7 @@ impl Trained {
 
     /// a·s(a·x) with s = −ε / spread, where a is the signal in noisy samples: the score of the samples with noise of deviation
     /// spread / signal added.
-    fn build_score(
+    pub(crate) fn build_score(
         &self,
         b: &mut Build<'_>,
         x: Id,
@@ -91,9 +128,9 @@ impl Trained {
         level: f64,
     ) -> Result<Id, OpError> {
         let Mix { signal, spread } = noise.at(level);
-        let level = noise.has_levels().then(|| {
-            b.graph_mut().constant(Tensor::from(ndarray::ArrayD::from_elem(vec![1, 1], level)))
-        });
+        let level = noise
+            .has_levels()
+            .then(|| b.graph_mut().constant(Tensor::from(ArrayD::from_elem(vec![1, 1], level))));
         let scaled = b.scale(x, signal)?;
         let found = self.network.build(b, scaled, level, &self.parameters)?;
         b.scale(found, -signal / spread)

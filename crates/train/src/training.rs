@@ -8,9 +8,10 @@ use std::{
 use ndarray::ArrayD;
 use taste_data::Samples;
 use taste_engine::Backend;
+use taste_stein::score::spectrum;
 
 use crate::{
-    Augment, Decay, Error, Network, Parameters, Progress, Trained,
+    Augment, Decay, Error, Fitted, Network, Pace, Parameters, Point, Progress, Trained,
     adam::{Update, norm},
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
@@ -19,6 +20,7 @@ use crate::{
     loss::Loss,
     noise::{Diffusion, Noise},
     schedule::Schedule,
+    standard::{Standard, Standardized},
     state::State,
     step::{Check, Step},
     table::{Table, Wanted},
@@ -61,6 +63,12 @@ pub struct Training<'a> {
 
 /// How many points a loss curve has.
 const POINTS: usize = 100;
+/// How often progress is told, at least.
+const TELL: Duration = Duration::from_millis(500);
+/// A loss that has grown this much does not come back.
+const BEYOND: f64 = 1e6;
+/// How many entries of held-out samples, and how many samples, stay with the result.
+const KEPT: (usize, usize) = (1 << 23, 2000);
 
 impl<'a> Training<'a> {
     fn new(network: &'a Network, goal: Goal) -> Self {
@@ -225,7 +233,7 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Called about a hundred times in a run.
+    /// Called at every point of the curve, of which there are about a hundred, and twice a second.
     #[must_use]
     pub fn progress(mut self, progress: &'a dyn Fn(&Progress)) -> Self {
         self.progress = Some(progress);
@@ -280,6 +288,28 @@ impl<'a> Training<'a> {
         }
         let wanted = Wanted::Numbers(targets);
         self.train(Table::read(samples, self.network.sample_shape(), &wanted, self.memory)?)
+    }
+
+    /// Trains on samples brought to mean 0 and deviation 1, which the result takes as they are: every column of a table by
+    /// itself, all pixels of pictures alike.
+    pub fn run_standardized(&self, samples: &dyn Samples) -> Result<Fitted, Error> {
+        let standard = Standard::of(samples)?;
+        let seen = Standardized::new(samples, &standard);
+        let trained = self.run(&seen)?;
+        let spectrum = if self.noise().is_some() { spectrum(&seen)? } else { None };
+        Ok(Fitted { standard, trained, spectrum, answers: None })
+    }
+
+    /// Trains a regressor on samples and targets that are both brought to mean 0 and deviation 1.
+    pub fn run_standardized_with_targets(
+        &self,
+        samples: &dyn Samples,
+        targets: &ArrayD<f32>,
+    ) -> Result<Fitted, Error> {
+        let (standard, answers) = (Standard::of(samples)?, Standard::of_rows(targets)?);
+        let seen = Standardized::new(samples, &standard);
+        let trained = self.run_with_targets(&seen, &answers.forth(targets))?;
+        Ok(Fitted { standard, trained, spectrum: None, answers: Some(answers) })
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -371,7 +401,7 @@ impl<'a> Training<'a> {
             Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
         let loss = self.loss();
         let mut step = Step::compile(self.network, loss, &self.backend, self.threads)?;
-        let mut check = if self.held_out > 0.0 {
+        let mut check = if batches.has_held_out() {
             Some(Check::compile(self.network, loss, &self.backend, self.threads)?)
         } else {
             None
@@ -390,34 +420,48 @@ impl<'a> Training<'a> {
         if let Some(kept) = checkpoint.as_ref().map(|c| c.load(&state)).transpose()?.flatten() {
             state = kept;
         }
-        let (started, first_step) = (Instant::now(), state.step);
+        let (started, resumed) = (Instant::now(), state.step);
+        let mut told = started;
+        let mut first_loss = None;
         let every = self.steps.div_ceil(POINTS);
+        let tell = |state: &State, point: Point, rate: f64| {
+            let elapsed = started.elapsed();
+            let done = (state.step - resumed).max(1) as f64;
+            let left = elapsed.mul_f64((self.steps - state.step) as f64 / done);
+            if let Some(progress) = self.progress {
+                progress(&Progress { point, resumed, steps: self.steps, rate, elapsed, left });
+            }
+        };
+        if resumed > 0 && resumed < self.steps && !self.is_patient_no_more(&state) {
+            tell(&state, state.now(), schedule.at(resumed));
+        }
         while state.step < self.steps && !self.is_patient_no_more(&state) {
             let batch = batches.at(state.step);
             let count = batch.len() as f64;
             let (total, gradients) = step.run(&batch, &state.weights)?;
             let length = norm(&gradients) / count;
-            if !(total.is_finite() && length.is_finite()) {
-                let (step, loss) = (state.step + 1, total / count);
+            let loss = total / count;
+            let first = *first_loss.get_or_insert(loss.max(1e-3));
+            if !(length.is_finite() && loss < BEYOND * first) {
+                let step = state.step + 1;
                 return Err(Error::Diverged { step, loss, rate: self.rate });
             }
             let clipped = self.clip.map_or(1.0, |most| (most / length).min(1.0));
             let rate = schedule.at(state.step);
             let update = Update { rate, decay: self.weight_decay, scale: clipped / count };
             state.update(&gradients, update, self.average.unwrap_or(0.0));
-            state.pending = (state.pending.0 + total / count, state.pending.1 + 1);
+            state.pending = (state.pending.0 + loss, state.pending.1 + 1);
             if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
                     Some(check) => Some(evaluate(&batches, check, state.result(), noise)?),
                     None => None,
                 };
                 let point = state.note(held_out, self.patience.is_some());
-                if let Some(progress) = self.progress {
-                    let elapsed = started.elapsed();
-                    let done = (state.step - first_step) as f64;
-                    let left = elapsed.mul_f64((self.steps - state.step) as f64 / done);
-                    progress(&Progress { point, steps: self.steps, rate, elapsed, left });
-                }
+                tell(&state, point, rate);
+                told = Instant::now();
+            } else if told.elapsed() >= TELL {
+                tell(&state, state.now(), rate);
+                told = Instant::now();
             }
             if let Some(checkpoint) = checkpoint.as_mut().filter(|c| c.is_due()) {
                 checkpoint.save(&state)?;
@@ -444,7 +488,15 @@ impl<'a> Training<'a> {
             noise,
             curve: state.curve,
             held_out,
+            kept: batches.some_held_out(KEPT),
             skipped: batches.skipped(),
+            stopped_early: state.step < self.steps,
+            pace: Pace {
+                resumed,
+                steps: state.step,
+                batch: batches.size(),
+                elapsed: started.elapsed(),
+            },
         })
     }
 }

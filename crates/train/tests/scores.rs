@@ -162,7 +162,7 @@ fn the_specification_is_read() {
     assert_eq!("train".parse::<TrainScore>().expect("read"), TrainScore::default());
     let asked: TrainScore =
         "train:sigma=0.1, steps=50,batch=7,rate=1e-4,width=9".parse().expect("read");
-    assert_eq!((asked.sigma, asked.steps, asked.batch, asked.width), (0.1, 50, 7, 9));
+    assert_eq!((asked.sigma, asked.steps, asked.batch, asked.width), (0.1, Some(50), Some(7), 9));
     assert!(asked.learns());
     for text in [
         "train:sigma=0",

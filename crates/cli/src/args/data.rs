@@ -54,6 +54,17 @@ enum Place {
 }
 
 impl DataArgs {
+    /// The same with labels, from the column that is named for tables.
+    pub(crate) fn labelled(&self, sample_shape: Option<Vec<usize>>) -> Result<Options> {
+        let options = self.options(sample_shape)?;
+        Ok(Options { label: self.label.clone(), exclude: self.exclude.clone(), ..options })
+    }
+
+    /// Whether lines that can't be read are left out.
+    pub(crate) fn skips_bad(&self) -> bool {
+        self.skip_bad
+    }
+
     /// As options for samples of a shape.
     pub(crate) fn options(&self, sample_shape: Option<Vec<usize>>) -> Result<Options> {
         if let Some(bad) = self.std.iter().find(|s| !s.is_finite() || **s <= 0.0) {

@@ -35,10 +35,12 @@ Score models:
   onnx:FILE                     a network that gives s(x)
   log-density:FILE              a network that gives log p(x); its gradient is taken here
   ddpm:FILE,t=50                a noise predictor of a diffusion model at step t
+  train, train:steps=500        a network trained here by denoising score matching
 
 Examples:
   taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
   taste fit --model clf.onnx --score gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
+  taste fit --model mnist.onnx --score train --data train-images-idx3-ubyte.gz -o detector.onnx
   taste fit --model mlp.onnx --score kde --data table.csv --label target --alpha 0.01 -o det.onnx
   taste fit --model resnet.onnx --score ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
       --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
@@ -93,7 +95,7 @@ pub(crate) struct FitArgs {
     #[arg(long, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
     /// The score model sees y = A*x + B: A,B, or `none` for the input as it is
-    /// [default: for ddpm, what takes --mean and --std back and scales [0, 1] to [-1, 1]; else none]
+    /// [default: as its file tells; else, for ddpm, what takes --mean and --std back and scales [0, 1] to [-1, 1]]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Method")]
     pub(crate) score_input: Option<String>,
     /// The most samples that are held out for baseline and calibration together

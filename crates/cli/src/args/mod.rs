@@ -7,6 +7,7 @@ mod detect;
 mod fit;
 mod inspect;
 mod run;
+mod train;
 
 use clap::{Args, Parser, Subcommand};
 use taste_engine::{Method, Target};
@@ -17,7 +18,10 @@ pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
 pub(crate) use fit::FitArgs;
 pub(crate) use inspect::InspectArgs;
-pub(crate) use run::RunArgs;
+pub(crate) use run::{EngineArgs, RunArgs};
+pub(crate) use train::{
+    ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
+};
 
 /// Does this input differ from the training data in a way that matters to this model?
 ///
@@ -37,6 +41,7 @@ Examples:
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as pictures or bars
+  taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste inspect model.onnx                              operators, shapes, methods that apply
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
@@ -56,6 +61,7 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
     Edit(EditArgs),
+    Train(TrainArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
     Ops(OpsArgs),

@@ -6,9 +6,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use taste_engine::Backend;
 
-/// The engine and how it is used.
+/// The engine.
 #[derive(Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct EngineArgs {
     /// The engine: rten (built in), ort (ONNX Runtime, from a library of yours) or reference (slow, double precision)
     /// [default: rten]
     #[arg(long, help_heading = "Running")]
@@ -23,15 +23,12 @@ pub(crate) struct RunArgs {
     /// Threads [default: one for every core]
     #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Samples at once [default: as many as memory allows, at most 256]
-    #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u32).range(1..))]
-    batch: Option<u32>,
     /// Print nothing but errors and what is asked for
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-impl RunArgs {
+impl EngineArgs {
     /// The engine that was asked for.
     pub(crate) fn backend(&self) -> Result<Backend> {
         Ok(match (&self.backend, &self.ort_library) {
@@ -50,6 +47,33 @@ impl RunArgs {
     pub(crate) fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(all, usize::from)
+    }
+}
+
+/// The engine and how it is used.
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// Samples at once [default: as many as memory allows, at most 256]
+    #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+}
+
+impl RunArgs {
+    /// The engine that was asked for.
+    pub(crate) fn backend(&self) -> Result<Backend> {
+        self.engine.backend()
+    }
+
+    /// How many threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.engine.threads()
+    }
+
+    /// Whether nothing is printed but errors and what is asked for.
+    pub(crate) fn quiet(&self) -> bool {
+        self.engine.quiet
     }
 
     /// How many samples at once, if that was asked for.

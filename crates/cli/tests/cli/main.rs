@@ -13,4 +13,5 @@ mod pictures;
 mod score;
 mod shift;
 mod tables;
+mod train;
 mod trouble;

@@ -10,12 +10,14 @@ use taste_data::Samples;
 use taste_engine::{Further, Graft, Model};
 use taste_graph::{Build, Dim, Id, Tensor};
 
-use super::{ScoreModel, Specification, arguments::Arguments, network};
+use super::{Card, ScoreModel, Specification, Steps, arguments::Arguments, network};
 use crate::{Error, error::request, stats::random::Random};
 
 pub(super) const USAGE: &str = "ddpm:FILE,t=50[,schedule=linear|scaled-linear|cosine][,conversion=s1|s2:M|s3]\
                                 [,steps=1000][,beta-start=1e-4][,beta-end=0.02]";
 const KEYS: [&str; 6] = ["t", "schedule", "conversion", "steps", "beta-start", "beta-end"];
+/// How many steps there are unless something else is known.
+const STEPS: usize = 1000;
 const MOST_STEPS: usize = 1_000_000;
 const MOST_DRAWS: usize = 256;
 
@@ -28,6 +30,19 @@ enum Schedule {
     ScaledLinear,
     /// ᾱ is a squared cosine (Nichol and Dhariwal 2021).
     Cosine,
+}
+
+impl Schedule {
+    fn named(name: &str) -> Result<Self, Error> {
+        match name {
+            "linear" => Ok(Self::Linear),
+            "scaled-linear" => Ok(Self::ScaledLinear),
+            "cosine" => Ok(Self::Cosine),
+            other => Err(request(format!(
+                "no schedule {other:?}; there are linear, scaled-linear and cosine"
+            ))),
+        }
+    }
 }
 
 /// From noisy data to data.
@@ -55,8 +70,18 @@ impl fmt::Display for Conversion {
 struct Asked {
     file: String,
     t: usize,
-    schedule: Schedule,
+    /// By default as the file tells, else linear.
+    schedule: Option<Schedule>,
     conversion: Conversion,
+    /// By default as the file tells, else [`STEPS`].
+    steps: Option<usize>,
+    beta: (f64, f64),
+}
+
+/// The noise levels of a network.
+#[derive(Clone, Copy, Debug)]
+struct Levels {
+    schedule: Schedule,
     steps: usize,
     beta: (f64, f64),
 }
@@ -64,22 +89,12 @@ struct Asked {
 pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
     let file = arguments.file(&KEYS)?;
     let steps = format!("a whole number from 1 to {MOST_STEPS}");
-    let steps =
-        arguments.number("steps", &steps, |s| (1..=MOST_STEPS).contains(s))?.unwrap_or(1000);
-    let last = steps - 1;
+    let steps = arguments.number("steps", &steps, |s| (1..=MOST_STEPS).contains(s))?;
+    let last = steps.unwrap_or(STEPS) - 1;
     let t = arguments
         .number("t", &format!("a step from 0 to {last}"), |t| *t <= last)?
         .ok_or_else(|| request(format!("the noise level t is missing: write {USAGE}")))?;
-    let schedule = match arguments.text("schedule") {
-        None | Some("linear") => Schedule::Linear,
-        Some("scaled-linear") => Schedule::ScaledLinear,
-        Some("cosine") => Schedule::Cosine,
-        Some(other) => {
-            return Err(request(format!(
-                "no schedule {other:?}; there are linear, scaled-linear and cosine"
-            )));
-        }
-    };
+    let schedule = arguments.text("schedule").map(Schedule::named).transpose()?;
     let conversion = conversion(&mut arguments)?;
     let (wanted, fits) = ("a number between 0 and 1", |v: &f64| *v > 0.0 && *v < 1.0);
     let start = arguments.number("beta-start", wanted, fits)?.unwrap_or(1e-4);
@@ -108,8 +123,24 @@ fn conversion(arguments: &mut Arguments<'_>) -> Result<Conversion, Error> {
 }
 
 impl Asked {
+    /// The noise levels: as asked for, else as the file tells.
+    fn levels(&self, told: Option<&Steps>) -> Result<Levels, Error> {
+        let schedule = match (self.schedule, told) {
+            (Some(schedule), _) => schedule,
+            (None, Some(told)) => Schedule::named(&told.schedule)?,
+            (None, None) => Schedule::Linear,
+        };
+        let steps = self.steps.or(told.map(|told| told.steps)).unwrap_or(STEPS);
+        if !(1..=MOST_STEPS).contains(&steps) || self.t >= steps {
+            return Err(request(format!("t={} is no step of {steps}: {}", self.t, self.file)));
+        }
+        Ok(Levels { schedule, steps, beta: self.beta })
+    }
+}
+
+impl Levels {
     /// ᾱ at t: how much of the data's variance is left.
-    fn signal(&self) -> f64 {
+    fn signal(&self, t: usize) -> f64 {
         let (start, end) = self.beta;
         let at = |step: usize| step as f64 / (self.steps - 1).max(1) as f64;
         let cosine = |step: usize| {
@@ -123,7 +154,7 @@ impl Asked {
             }
             Schedule::Cosine => (1.0 - cosine(step + 1) / cosine(step)).min(0.999),
         };
-        (0..=self.t).map(|step| 1.0 - beta(step)).product()
+        (0..=t).map(|step| 1.0 - beta(step)).product()
     }
 }
 
@@ -132,15 +163,23 @@ impl Specification for Asked {
         false
     }
 
+    fn card(&self) -> Result<Option<Card>, Error> {
+        network::card(&Model::open(Path::new(&self.file))?)
+    }
+
     fn fit(&self, _samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
         let model = Model::open(Path::new(&self.file))?;
-        Ok(Box::new(Ddpm { asked: self.clone(), model, signal: self.signal(), seed }))
+        let told = network::card(&model)?.and_then(|card| card.diffusion);
+        let levels = self.levels(told.as_ref())?;
+        let signal = levels.signal(self.t);
+        Ok(Box::new(Ddpm { asked: self.clone(), levels, model, signal, seed }))
     }
 }
 
 #[derive(Debug)]
 struct Ddpm {
     asked: Asked,
+    levels: Levels,
     model: Model,
     signal: f64,
     seed: u64,
@@ -185,7 +224,8 @@ impl Ddpm {
 
 impl ScoreModel for Ddpm {
     fn describe(&self) -> Value {
-        let Asked { t, schedule, conversion, steps, beta, .. } = &self.asked;
+        let (Asked { t, conversion, .. }, Levels { schedule, steps, beta }) =
+            (&self.asked, &self.levels);
         let schedule = match schedule {
             Schedule::Linear => json!({ "name": "linear", "beta": beta }),
             Schedule::ScaledLinear => json!({ "name": "scaled-linear", "beta": beta }),
@@ -282,24 +322,17 @@ mod tests {
 
     #[test]
     fn the_schedules_are_the_published_ones() {
-        let asked = |schedule, t, beta| Asked {
-            file: String::new(),
-            t,
-            schedule,
-            conversion: Conversion::MeanPoint,
-            steps: 1000,
-            beta,
-        };
+        let levels = |schedule, beta| Levels { schedule, steps: 1000, beta };
         let linear = (1e-4, 0.02);
         for (t, root) in [(0, 0.999_950), (50, 0.984_861), (100, 0.946_119), (300, 0.627_703)] {
-            let got = asked(Schedule::Linear, t, linear).signal().sqrt();
+            let got = levels(Schedule::Linear, linear).signal(t).sqrt();
             assert!((got - root).abs() < 1e-6, "{got} at {t}");
         }
         // ᾱ of the cosine schedule telescopes.
-        let got = asked(Schedule::Cosine, 499, linear).signal();
+        let got = levels(Schedule::Cosine, linear).signal(499);
         let f = |x: f64| ((x + 0.008) / 1.008 * std::f64::consts::FRAC_PI_2).cos().powi(2);
         assert!((got - f(0.5) / f(0.0)).abs() < 1e-12);
-        let ends = asked(Schedule::ScaledLinear, 0, (0.000_85, 0.012)).signal();
+        let ends = levels(Schedule::ScaledLinear, (0.000_85, 0.012)).signal(0);
         assert!((ends - (1.0 - 0.000_85)).abs() < 1e-12);
     }
 

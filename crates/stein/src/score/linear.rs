@@ -100,6 +100,11 @@ pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
     Some(to_array((&scaled * scaled.transpose()).as_ref()))
 }
 
+/// The eigenvalues of a symmetric matrix.
+pub(super) fn eigenvalues(a: &Array2<f64>) -> Option<Vec<f64>> {
+    with_view(a, |a| a.self_adjoint_eigenvalues(Side::Lower).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +124,8 @@ mod tests {
         let (inverse, root) = (inverse(&a).expect("definite"), inverse_root(&a).expect("definite"));
         near(&a.dot(&inverse), &Array2::eye(7));
         near(&root.dot(&root), &inverse);
+        let trace: f64 = eigenvalues(&a).expect("symmetric").iter().map(|v| 1.0 / v).sum();
+        assert!((trace - inverse.diag().sum()).abs() < 1e-10);
         let factor = Cholesky::new(&a).expect("definite");
         let rows = factor.root_rows();
         near(&rows.t().dot(&rows), &a);

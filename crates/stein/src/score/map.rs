@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use taste_data::Samples;
 use taste_graph::{Build, Dim, Id, Tensor};
@@ -10,7 +11,7 @@ use super::{ScoreModel, Specification};
 use crate::{Error, error::request};
 
 /// y = a⊙u + b, with one number for all entries, one for every channel, or one for every entry.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputMap {
     scale: Vec<f64>,
     shift: Vec<f64>,
@@ -31,6 +32,35 @@ impl InputMap {
             return Err(request(format!("an input map's shift wants finite numbers, got {bad}")));
         }
         Ok(Self { scale, shift })
+    }
+
+    /// The same map, if its numbers are some that [`InputMap::new`] takes.
+    pub(super) fn checked(self) -> Result<Self, Error> {
+        Self::new(self.scale, self.shift)
+    }
+
+    /// This map after u ↦ std⊙u + mean: where `self` takes samples x, the result takes (x − mean)/std. No numbers mean 0 and 1.
+    pub fn of_normalised(&self, mean: &[f64], std: &[f64]) -> Result<Self, Error> {
+        let [mean, std] = [(mean, 0.0), (std, 1.0)]
+            .map(|(v, none)| if v.is_empty() { vec![none] } else { v.to_vec() });
+        let scale = joined(&self.scale, &std, |a, s| a * s)?;
+        let moved = joined(&self.scale, &mean, |a, m| a * m)?;
+        Self::new(scale, joined(&moved, &self.shift, |m, b| m + b)?)
+    }
+
+    /// The map whose [`InputMap::of_normalised`] is `self`: of samples before the normalisation.
+    pub fn before_normalisation(&self, mean: &[f64], std: &[f64]) -> Result<Self, Error> {
+        let inverse: Vec<f64> = std.iter().map(|s| 1.0 / s).collect();
+        let or_one = |v: &[f64]| if v.is_empty() { vec![1.0] } else { v.to_vec() };
+        let or_zero = |v: &[f64]| if v.is_empty() { vec![0.0] } else { v.to_vec() };
+        let back = joined(&or_zero(mean), &or_one(&inverse), |m, s| -m * s)?;
+        self.of_normalised(&back, &inverse)
+    }
+
+    /// Whether y = u.
+    pub fn is_identity(&self) -> bool {
+        let near = |v: &[f64], to: f64| v.iter().all(|v| (v - to).abs() < 1e-9);
+        near(&self.scale, 1.0) && near(&self.shift, 0.0)
     }
 
     /// From a and b by channel.
@@ -66,6 +96,20 @@ impl InputMap {
             }
         }
         Ok(b.graph_mut().stored(Tensor::floats(&shape, numbers.to_vec())?))
+    }
+}
+
+/// Two lists by entry, of which one may be a single number.
+fn joined(a: &[f64], b: &[f64], by: impl Fn(f64, f64) -> f64) -> Result<Vec<f64>, Error> {
+    match (a, b) {
+        ([a], _) => Ok(b.iter().map(|&b| by(*a, b)).collect()),
+        (_, [b]) => Ok(a.iter().map(|&a| by(a, *b)).collect()),
+        _ if a.len() == b.len() => Ok(a.iter().zip(b).map(|(&a, &b)| by(a, b)).collect()),
+        _ => Err(request(format!(
+            "an input map of {} numbers does not go with a normalisation of {}",
+            a.len(),
+            b.len()
+        ))),
     }
 }
 
@@ -180,6 +224,24 @@ mod tests {
         for (a, b) in map.scale.iter().chain(&map.shift).zip(want.scale.iter().chain(&want.shift)) {
             assert!((a - b).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn normalisations_are_taken_back() {
+        let map = InputMap::new(vec![2.0], vec![-1.0]).expect("a map");
+        let (mean, std) = ([0.5, 0.4], [0.25, 0.2]);
+        // u = 1 in both channels is x = (0.75, 0.6), and y = 2x − 1.
+        let of_u = map.of_normalised(&mean, &std).expect("a map");
+        let y: Vec<f64> = of_u.scale.iter().zip(&of_u.shift).map(|(a, b)| a + b).collect();
+        assert!((y[0] - 0.5).abs() < 1e-12 && (y[1] - 0.2).abs() < 1e-12, "{y:?}");
+        let back = of_u.before_normalisation(&mean, &std).expect("a map");
+        for (a, b) in back.scale.iter().zip(&back.shift) {
+            assert!((a - 2.0).abs() < 1e-12 && (b + 1.0).abs() < 1e-12);
+        }
+        let same = InputMap::new(vec![1.0], vec![0.0]).expect("a map");
+        assert!(same.of_normalised(&[], &[]).expect("a map").is_identity());
+        assert!(!same.of_normalised(&[0.1], &[]).expect("a map").is_identity());
+        assert!(of_u.of_normalised(&[1.0, 2.0, 3.0], &[]).is_err());
     }
 
     #[test]

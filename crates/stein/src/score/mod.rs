@@ -4,6 +4,7 @@
 //! [`ScoreModel`]: something that adds s(y) to a graph. [`FAMILIES`] lists what there is.
 
 mod arguments;
+mod card;
 mod ddpm;
 mod families;
 mod gaussian;
@@ -17,6 +18,7 @@ mod network;
 mod noise;
 mod rows;
 mod shrinkage;
+mod spectrum;
 mod standard_normal;
 #[cfg(test)]
 mod testing;
@@ -28,8 +30,10 @@ use taste_graph::{Build, Id};
 
 use crate::Error;
 
+pub use card::{Card, Steps};
 pub use families::{FAMILIES, Family, parse};
 pub use map::{InputMap, Mapped, Through};
+pub use spectrum::spectrum;
 
 /// A field s(y), ready to become part of a graph.
 pub trait ScoreModel: fmt::Debug + Send + Sync {
@@ -50,6 +54,11 @@ pub trait ScoreModel: fmt::Debug + Send + Sync {
 pub trait Specification: fmt::Debug + Send + Sync {
     /// Whether fitting looks at data, so that those can't serve for calibration.
     fn learns(&self) -> bool;
+
+    /// What the file of the model says of itself, if there is a file and it says something.
+    fn card(&self) -> Result<Option<Card>, Error> {
+        Ok(None)
+    }
 
     /// Fits the model to samples.
     fn fit(&self, samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error>;

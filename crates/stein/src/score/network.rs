@@ -7,7 +7,7 @@ use taste_data::Samples;
 use taste_engine::{Graft, Model};
 use taste_graph::{Build, Id};
 
-use super::{ScoreModel, Specification, arguments::Arguments};
+use super::{Card, ScoreModel, Specification, arguments::Arguments};
 use crate::{Error, error::request};
 
 #[derive(Debug)]
@@ -26,24 +26,45 @@ impl Specification for Asked {
         false
     }
 
+    fn card(&self) -> Result<Option<Card>, Error> {
+        card(&Model::open(Path::new(&self.file))?)
+    }
+
     fn fit(&self, _samples: &dyn Samples, _seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
-        Ok(Box::new(Network { model: Model::open(Path::new(&self.file))? }))
+        let model = Model::open(Path::new(&self.file))?;
+        let noise = card(&model)?.map_or_else(Vec::new, |card| card.noise);
+        Ok(Box::new(Network { model, noise }))
     }
 }
 
 #[derive(Debug)]
 struct Network {
     model: Model,
+    /// As the file tells it.
+    noise: Vec<f64>,
 }
 
 impl ScoreModel for Network {
     fn describe(&self) -> Value {
-        json!({ "family": "onnx", "file": self.model.name() })
+        let mut report = json!({ "family": "onnx", "file": self.model.name() });
+        if let [noise] = self.noise[..] {
+            report["noise"] = json!(noise);
+        }
+        report
+    }
+
+    fn noise(&self) -> Vec<f64> {
+        self.noise.clone()
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
         field(b, y, &self.model, &Graft::default())
     }
+}
+
+/// What a file says of itself, with its name in messages.
+pub(super) fn card(model: &Model) -> Result<Option<Card>, Error> {
+    Card::of(model.onnx()).map_err(|e| request(format!("{}: {e}", model.name())))
 }
 
 /// A model's output at y, in the shape of y; the model may give rows N × D.

@@ -1,8 +1,5 @@
 //! Score models trained for a detector: the specification `train`.
 
-mod gaussian;
-mod standard;
-
 use std::{fmt, str::FromStr};
 
 use serde_json::{Value, json};
@@ -11,16 +8,19 @@ use taste_engine::Backend;
 use taste_graph::{Build, Id};
 use taste_stein::score::{ScoreModel, Specification};
 
-use crate::{Decay, Error, Network, Trained, Training, error::request, networks};
-use standard::{Standard, Standardized};
+use crate::{Decay, Error, Fitted, Progress, ScoreNetwork, Trained, Training, error::request};
 
 /// How the specification is written.
-pub const USAGE: &str = "train[:sigma=0.2][,steps=2000][,batch=128][,rate=0.002][,width=128]";
+pub const USAGE: &str = "train[:sigma=0.2][,steps=N][,batch=N][,rate=0.002][,width=128]";
 
+/// Steps for pictures and for tables, unless something else is asked for.
+pub const PICTURE_STEPS: usize = 1000;
+const TABLE_STEPS: usize = 2000;
+/// Samples that a step sees.
+pub const PICTURE_BATCH: usize = 64;
+const TABLE_BATCH: usize = 128;
 /// The share of the samples that judges the network.
 const HELD_OUT: f64 = 0.1;
-/// The largest dimension for which the best Gaussian is computed.
-const MOST_GAUSSIAN: usize = 512;
 
 /// A network trained by denoising score matching on the data of a detector: the paper's four convolutions for images, smooth
 /// layers for tables. The data are standardised first.
@@ -28,10 +28,10 @@ const MOST_GAUSSIAN: usize = 512;
 pub struct TrainScore {
     /// The deviation of the noise, where the data have deviation 1.
     pub sigma: f64,
-    /// How many steps.
-    pub steps: usize,
-    /// How many samples a step sees.
-    pub batch: usize,
+    /// How many steps; by default 1,000 for pictures and 2,000 for tables.
+    pub steps: Option<usize>,
+    /// How many samples a step sees; by default 64 pictures or 128 rows.
+    pub batch: Option<usize>,
     /// The rate of Adam, which falls along a cosine.
     pub rate: f64,
     /// The width of the two layers for tables.
@@ -46,8 +46,8 @@ impl Default for TrainScore {
     fn default() -> Self {
         Self {
             sigma: 0.2,
-            steps: 2000,
-            batch: 128,
+            steps: None,
+            batch: None,
             rate: 2e-3,
             width: 128,
             backend: Backend::default(),
@@ -73,8 +73,10 @@ impl FromStr for TrainScore {
             match key {
                 "sigma" => asked.sigma = number(key, value, |v| (1e-4..=10.0).contains(v))?,
                 "rate" => asked.rate = number(key, value, |v| (1e-8..=1.0).contains(v))?,
-                "steps" => asked.steps = number(key, value, |v| (1..=100_000_000).contains(v))?,
-                "batch" => asked.batch = number(key, value, |v| (1..=65_536).contains(v))?,
+                "steps" => {
+                    asked.steps = Some(number(key, value, |v| (1..=100_000_000).contains(v))?);
+                }
+                "batch" => asked.batch = Some(number(key, value, |v| (1..=65_536).contains(v))?),
                 "width" => asked.width = number(key, value, |v| (1..=8192).contains(v))?,
                 _ => return Err(unknown()),
             }
@@ -94,37 +96,72 @@ fn number<T: FromStr + fmt::Display>(
 }
 
 impl TrainScore {
-    fn network(&self, shape: &[usize]) -> Network {
-        match *shape {
-            [channels, height, width] => networks::paper_score([channels, height, width]),
-            _ => networks::table_score(shape, self.width, 2),
-        }
-    }
-
     /// Trains on samples.
     pub fn train(&self, samples: &dyn Samples, seed: u64) -> Result<TrainedScore, Error> {
-        let standard = Standard::of(samples)?;
-        let standardized = Standardized::new(samples, &standard);
-        let network = self.network(samples.sample_shape());
-        let trained = Training::score(&network, self.sigma)
-            .steps(self.steps)
-            .batch(self.batch)
+        self.train_watched(samples, seed, &|_| {})
+    }
+
+    fn train_watched(
+        &self,
+        samples: &dyn Samples,
+        seed: u64,
+        progress: &dyn Fn(&Progress),
+    ) -> Result<TrainedScore, Error> {
+        let shape = samples.sample_shape();
+        let kind =
+            if shape.len() == 3 { ScoreNetwork::Conv } else { ScoreNetwork::Mlp(self.width) };
+        let network = kind.build(shape, None)?;
+        let (steps, batch) = if shape.len() == 3 {
+            (PICTURE_STEPS, PICTURE_BATCH)
+        } else {
+            (TABLE_STEPS, TABLE_BATCH)
+        };
+        let steps = self.steps.unwrap_or(steps);
+        let fitted = Training::score(&network, self.sigma)
+            .steps(steps)
+            .batch(self.batch.unwrap_or(batch))
             .rate(self.rate)
-            .warm_up(self.steps / 50)
+            .warm_up(steps / 50)
             .decay(Decay::Cosine)
             .average(0.995)
             .clip(1.0)
             .held_out(HELD_OUT)
             .seed(seed)
             .backend(self.backend.clone(), self.threads)
-            .run(&standardized)?;
-        let entries: usize = samples.sample_shape().iter().product();
-        let gaussian = if entries <= MOST_GAUSSIAN {
-            gaussian::loss(&standardized, self.sigma)?
-        } else {
-            None
-        };
-        Ok(TrainedScore { asked: self.clone(), seed, standard, trained, gaussian })
+            .progress(progress)
+            .run_standardized(samples)?;
+        Ok(TrainedScore { asked: self.clone(), seed, fitted })
+    }
+
+    /// The same, telling how far it is.
+    pub fn watched(self, progress: impl Fn(&Progress) + Send + Sync + 'static) -> WatchedTraining {
+        WatchedTraining { asked: self, progress: Box::new(progress) }
+    }
+}
+
+/// A specification that tells how far its training is.
+pub struct WatchedTraining {
+    asked: TrainScore,
+    progress: Box<dyn Fn(&Progress) + Send + Sync>,
+}
+
+impl fmt::Debug for WatchedTraining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.asked.fmt(f)
+    }
+}
+
+impl Specification for WatchedTraining {
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn fit(
+        &self,
+        samples: &dyn Samples,
+        seed: u64,
+    ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
+        Ok(Box::new(self.asked.train_watched(samples, seed, &*self.progress)?))
     }
 }
 
@@ -138,13 +175,7 @@ impl Specification for TrainScore {
         samples: &dyn Samples,
         seed: u64,
     ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
-        let fitted = self.train(samples, seed).map_err(|e| match e {
-            Error::Data(e) => taste_stein::Error::Data(e),
-            Error::Engine(e) => taste_stein::Error::Engine(e),
-            Error::Graph(e) => taste_stein::Error::Graph(e),
-            other => taste_stein::Error::Request(other.to_string()),
-        })?;
-        Ok(Box::new(fitted))
+        Ok(Box::new(self.train(samples, seed)?))
     }
 }
 
@@ -153,47 +184,48 @@ impl Specification for TrainScore {
 pub struct TrainedScore {
     asked: TrainScore,
     seed: u64,
-    standard: Standard,
-    trained: Trained,
-    gaussian: Option<f64>,
+    fitted: Fitted,
 }
 
 impl TrainedScore {
     /// The run, on standardised samples.
     pub fn trained(&self) -> &Trained {
-        &self.trained
+        self.fitted.trained()
     }
 
     /// The loss of the best Gaussian, for comparison with the held-out loss; nothing where there are too many entries.
     pub fn gaussian_loss(&self) -> Option<f64> {
-        self.gaussian
+        self.fitted.gaussian_loss()
     }
 }
 
 impl ScoreModel for TrainedScore {
     fn describe(&self) -> Value {
-        let held_out = self.trained.held_out();
+        let trained = self.trained();
+        let held_out = trained.held_out();
         json!({
             "family": "train",
             "sigma": self.asked.sigma,
             "sigma_of": "standardised samples",
-            "deviation": self.standard.describe(),
-            "steps": self.asked.steps,
-            "batch": self.asked.batch,
+            "deviation": self.fitted.standard().describe(),
+            "steps": trained.pace().steps,
+            "batch": trained.pace().batch,
             "rate": self.asked.rate,
             "seed": self.seed,
-            "weights": self.trained.parameters().count(),
+            "weights": trained.parameters().count(),
             "held_out_loss": held_out.map(|h| h.loss),
             "stein_ratio": held_out.and_then(|h| h.stein).map(|s| s.ratio),
             "stein_ratio_error": held_out.and_then(|h| h.stein).map(|s| s.error),
-            "gaussian_loss": self.gaussian,
-            "skipped": self.trained.skipped(),
+            "gaussian_loss": self.gaussian_loss(),
+            "skipped": trained.skipped(),
         })
     }
 
+    fn noise(&self) -> Vec<f64> {
+        self.fitted.noise()
+    }
+
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, taste_stein::Error> {
-        let z = self.standard.apply(b, y)?;
-        let score = self.trained.build(b, z)?;
-        Ok(self.standard.pull(b, score)?)
+        Ok(self.fitted.build(b, y)?)
     }
 }

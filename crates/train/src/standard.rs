@@ -1,21 +1,22 @@
 //! Samples brought to mean 0 and deviation 1.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_data::{Chunks, Samples};
+use taste_data::{Chunks, InMemory, Samples};
 use taste_graph::{Build, Id, OpError, Tensor};
+use taste_stein::score::InputMap;
 
 use crate::Error;
 
 /// Means and deviations: one for each entry of a row, or one for all pixels.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Standard {
+pub(crate) struct Standard {
     mean: ArrayD<f64>,
     deviation: ArrayD<f64>,
 }
 
 impl Standard {
     /// In one pass over the samples (Welford 1962).
-    pub(super) fn of(samples: &dyn Samples) -> Result<Self, Error> {
+    pub(crate) fn of(samples: &dyn Samples) -> Result<Self, Error> {
         let shape = samples.sample_shape();
         let entries: usize = shape.iter().product();
         let by_entry = shape.len() == 1;
@@ -50,8 +51,44 @@ impl Standard {
         Ok(Self { deviation: shaped(deviation.collect())?, mean: shaped(mean)? })
     }
 
+    /// Of targets, by column.
+    pub(crate) fn of_rows(rows: &ArrayD<f32>) -> Result<Self, Error> {
+        Self::of(&InMemory::new("targets", rows.clone()))
+    }
+
+    /// z = scale·x + shift, in the words of score models.
+    pub(crate) fn map(&self) -> Result<InputMap, Error> {
+        let scale: Vec<f64> = self.deviation.iter().map(|d| 1.0 / d).collect();
+        let shift = self.mean.iter().zip(&scale).map(|(m, a)| -m * a).collect();
+        Ok(InputMap::new(scale, shift)?)
+    }
+
+    /// The deviations: one for all entries, or one each.
+    pub(crate) fn deviations(&self) -> Vec<f64> {
+        self.deviation.iter().copied().collect()
+    }
+
+    /// Samples in standardised coordinates.
+    pub(crate) fn forth(&self, samples: &ArrayD<f32>) -> ArrayD<f32> {
+        let (mean, inverse) = (single(&self.mean), single(&self.deviation.mapv(|d| 1.0 / d)));
+        (samples - &mean) * &inverse
+    }
+
+    /// Samples from standardised coordinates.
+    pub(crate) fn back(&self, samples: &ArrayD<f32>) -> ArrayD<f32> {
+        samples * &single(&self.deviation) + &single(&self.mean)
+    }
+
+    /// z·deviation + mean, for results.
+    pub(crate) fn undo(&self, b: &mut Build<'_>, z: Id) -> Result<Id, OpError> {
+        let deviation = b.graph_mut().stored(Tensor::from(self.deviation.clone()));
+        let mean = b.graph_mut().stored(Tensor::from(self.mean.clone()));
+        let scaled = b.mul(z, deviation)?;
+        b.add(scaled, mean)
+    }
+
     /// The deviations, for the manifest.
-    pub(super) fn describe(&self) -> serde_json::Value {
+    pub(crate) fn describe(&self) -> serde_json::Value {
         match self.deviation.len() {
             1 => self.deviation.first().copied().into(),
             _ => self.deviation.iter().copied().collect(),
@@ -59,28 +96,33 @@ impl Standard {
     }
 
     /// (y − mean) / deviation.
-    pub(super) fn apply(&self, b: &mut Build<'_>, y: Id) -> Result<Id, OpError> {
+    pub(crate) fn apply(&self, b: &mut Build<'_>, y: Id) -> Result<Id, OpError> {
         let mean = b.graph_mut().stored(Tensor::from(self.mean.clone()));
         let centred = b.sub(y, mean)?;
         self.pull(b, centred)
     }
 
     /// A score in standardised coordinates as one in those of the samples: divided by the deviation.
-    pub(super) fn pull(&self, b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
+    pub(crate) fn pull(&self, b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
         let inverse = b.graph_mut().stored(Tensor::from(self.deviation.mapv(|d| 1.0 / d)));
         b.mul(score, inverse)
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
+fn single(values: &ArrayD<f64>) -> ArrayD<f32> {
+    values.mapv(|v| v as f32)
+}
+
 /// A data set seen through a [`Standard`].
 #[derive(Clone, Copy)]
-pub(super) struct Standardized<'a> {
+pub(crate) struct Standardized<'a> {
     of: &'a dyn Samples,
     standard: &'a Standard,
 }
 
 impl<'a> Standardized<'a> {
-    pub(super) fn new(of: &'a dyn Samples, standard: &'a Standard) -> Self {
+    pub(crate) fn new(of: &'a dyn Samples, standard: &'a Standard) -> Self {
         Self { of, standard }
     }
 }
@@ -99,13 +141,9 @@ impl Samples for Standardized<'_> {
     }
 
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, taste_data::Error> {
-        let [mean, inverse] =
-            [self.standard.mean.clone(), self.standard.deviation.mapv(|d| 1.0 / d)];
-        #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-        let [mean, inverse] = [mean, inverse].map(|a| a.mapv(|v| v as f32));
-        Ok(Box::new(self.of.chunks(rows)?.map(move |chunk| {
+        Ok(Box::new(self.of.chunks(rows)?.map(|chunk| {
             let mut chunk = chunk?;
-            chunk.values = (chunk.values - &mean) * &inverse;
+            chunk.values = self.standard.forth(&chunk.values);
             Ok(chunk)
         })))
     }
