@@ -25,6 +25,7 @@ mod batches;
 mod checkpoint;
 mod error;
 mod evaluate;
+pub mod import;
 mod loss;
 mod network;
 pub mod networks;

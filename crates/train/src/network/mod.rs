@@ -15,8 +15,11 @@ use layers::{
     Activation, AveragePool, Convolution, Dense, Enlarge, Flatten, GlobalAverage, GroupNorm,
     LayerNorm, MaxPool, Reshape, Residual,
 };
+pub(crate) use layers::size;
+pub(crate) use scope::Fetch;
 pub use scope::{Scope, Start};
 use unet::UNet;
+pub(crate) use unet::{convolve, mix};
 
 /// The input of every network.
 pub(crate) const INPUT: &str = "input";
