@@ -129,11 +129,7 @@ impl Field {
     }
 
     /// Windows of one size along every spatial axis, with this distance and so much padding on either side.
-    fn sliding(
-        b: &Build<'_>,
-        x: Id,
-        [kernel, stride, pad]: [usize; 3],
-    ) -> Result<Self, OpError> {
+    fn sliding(b: &Build<'_>, x: Id, [kernel, stride, pad]: [usize; 3]) -> Result<Self, OpError> {
         let size = spatial_sizes(b, x)?;
         let rank = size.len();
         let window = Window {

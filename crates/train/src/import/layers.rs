@@ -1,4 +1,4 @@
-//! Layers under the names that PyTorch gives their weights.
+//! Layers under the names that `PyTorch` gives their weights.
 
 use taste_graph::{Build, Dim, Id, OpError};
 use taste_ops::{functions, layers};

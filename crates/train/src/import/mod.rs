@@ -112,19 +112,16 @@ trait Blueprint {
     fn ports(&self) -> (&'static str, &'static [&'static str], &'static str);
 
     /// Adds the network to a graph.
-    fn build(
-        &self,
-        b: &mut Build<'_>,
-        inputs: &[Id],
-        scope: &mut Scope<'_>,
-    ) -> Result<Id, OpError>;
+    fn build(&self, b: &mut Build<'_>, inputs: &[Id], scope: &mut Scope<'_>)
+    -> Result<Id, OpError>;
 }
 
 /// The graph of a network, with its result.
 fn graph(network: &dyn Blueprint, scope: &mut Scope<'_>) -> Result<(Graph, Id), OpError> {
     let mut graph = Graph::new();
     let (image, further, _) = network.ports();
-    let shape = std::iter::once(Dim::BATCH).chain(network.sample_shape().into_iter().map(Dim::from));
+    let shape =
+        std::iter::once(Dim::BATCH).chain(network.sample_shape().into_iter().map(Dim::from));
     let mut inputs = vec![graph.input(image, Fact::float(shape.collect()))];
     inputs.extend(further.iter().map(|name| graph.input(name, Fact::float(vec![Dim::BATCH]))));
     let result = network.build(&mut Build::new(&mut graph), &inputs, scope)?;
@@ -145,11 +142,7 @@ fn count(declared: &[Declaration]) -> usize {
 }
 
 /// The network with its weights, and how many numbers it has learnt.
-fn build(
-    path: &Path,
-    network: &dyn Blueprint,
-    weights: &Weights,
-) -> Result<(Model, usize), Error> {
+fn build(path: &Path, network: &dyn Blueprint, weights: &Weights) -> Result<(Model, usize), Error> {
     let declared = declared(network).map_err(|e| fail(path, e.to_string()))?;
     names::check(weights, &declared, &network.describe())?;
     let fetch = |name: &str| weights.read(name).map_err(|e| OpError::invalid(e.to_string()));

@@ -83,7 +83,8 @@ mod tests {
         let other = r#"{"beta_schedule": "squaredcos_cap_v2", "num_train_timesteps": 50, "_class_name": "DDIMScheduler"}"#;
         assert_eq!(read(other), Ok(Schedule { name: "cosine", steps: 50, ..linear }));
         let scaled = r#"{"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "trained_betas": null}"#;
-        let want = Schedule { name: "scaled-linear", beta_start: 0.000_85, beta_end: 0.012, ..linear };
+        let want =
+            Schedule { name: "scaled-linear", beta_start: 0.000_85, beta_end: 0.012, ..linear };
         assert_eq!(read(scaled), Ok(want));
     }
 

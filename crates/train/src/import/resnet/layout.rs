@@ -133,9 +133,9 @@ fn convolution(weights: &Weights, name: &str) -> Result<[usize; 3], String> {
         {
             Ok([outputs, inputs, height])
         }
-        Some(other) => {
-            Err(format!("{name} has the shape {other:?}, which is no convolution with a square kernel of odd size"))
-        }
+        Some(other) => Err(format!(
+            "{name} has the shape {other:?}, which is no convolution with a square kernel of odd size"
+        )),
         None => Err(format!("{name} is missing")),
     }
 }

@@ -51,9 +51,9 @@ impl FromStr for Stem {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let all = [Self::ImageNet, Self::Cifar, Self::CifarPool];
-        all.into_iter().find(|stem| stem.to_string() == s).ok_or_else(|| {
-            format!("no stem {s:?}; there are imagenet, cifar and cifar-pool")
-        })
+        all.into_iter()
+            .find(|stem| stem.to_string() == s)
+            .ok_or_else(|| format!("no stem {s:?}; there are imagenet, cifar and cifar-pool"))
     }
 }
 
@@ -63,8 +63,14 @@ pub(super) struct ResNet {
     layout: Layout,
     stem: Stem,
     size: (usize, usize),
-    /// One for each channel.
-    normal: Option<(Vec<f64>, Vec<f64>)>,
+    normal: Option<Normal>,
+}
+
+/// What images are brought to first, channel by channel.
+#[derive(Debug)]
+struct Normal {
+    mean: Vec<f64>,
+    std: Vec<f64>,
 }
 
 /// Weights under torchvision's names, without counters of batches.
@@ -88,11 +94,7 @@ pub(super) fn read(weights: &Weights, options: &Options) -> Result<ResNet, Strin
     Ok(ResNet { layout, stem, size, normal })
 }
 
-fn normalisation(
-    mean: &[f32],
-    std: &[f32],
-    channels: usize,
-) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
+fn normalisation(mean: &[f32], std: &[f32], channels: usize) -> Result<Option<Normal>, String> {
     if mean.is_empty() && std.is_empty() {
         return Ok(None);
     }
@@ -109,7 +111,7 @@ fn normalisation(
     if std.iter().any(|s| !s.is_finite() || *s <= 0.0) || mean.iter().any(|m| !m.is_finite()) {
         return Err("means must be finite, and deviations positive".to_owned());
     }
-    Ok(Some((mean, std)))
+    Ok(Some(Normal { mean, std }))
 }
 
 impl Blueprint for ResNet {
@@ -132,7 +134,7 @@ impl Blueprint for ResNet {
         scope: &mut Scope<'_>,
     ) -> Result<Id, OpError> {
         let &[mut x] = inputs else { return Err(OpError::invalid("it wants images")) };
-        if let Some((mean, std)) = &self.normal {
+        if let Some(Normal { mean, std }) = &self.normal {
             let mut channels = |values: Vec<f64>| {
                 let shape = vec![values.len(), 1, 1];
                 let values = ArrayD::from_shape_vec(shape, values);
@@ -196,9 +198,10 @@ fn build_block(
 /// Every `stride`th pixel, with channels of zeros on either side up to so many.
 fn thin_out(b: &mut Build<'_>, x: Id, width: usize, stride: usize) -> Result<Id, OpError> {
     let channels = size(b, x, 1)?;
+    let step = isize::try_from(stride).map_err(|e| OpError::invalid(e.to_string()))?;
     let every = |axis: usize| {
         let len = size(b, x, axis)?.div_ceil(stride);
-        Ok::<_, OpError>((axis, Span { start: 0, step: stride, len }))
+        Ok::<_, OpError>((axis, Span { start: 0, step, len }))
     };
     let spans = vec![every(2)?, every(3)?];
     let x = if stride == 1 { x } else { b.push(Slice { spans }, &[x])? };

@@ -96,7 +96,10 @@ impl Config {
         if self.class_name == "UNet2DModel" {
             return Ok(());
         }
-        Err(format!("it describes a {:?}, and UNet2DModel is what can be imported", self.class_name))
+        Err(format!(
+            "it describes a {:?}, and UNet2DModel is what can be imported",
+            self.class_name
+        ))
     }
 
     /// The network, on images of this size or of that in the file.
@@ -140,11 +143,7 @@ impl Config {
             (self.time_embedding_type == "positional", "time_embedding_type", "positional"),
             (!embedded, "class_embed_type and num_class_embeds", "null"),
             (matches!(self.act_fn.as_str(), "silu" | "swish"), "act_fn", "silu"),
-            (
-                self.resnet_time_scale_shift == "default",
-                "resnet_time_scale_shift",
-                "default",
-            ),
+            (self.resnet_time_scale_shift == "default", "resnet_time_scale_shift", "default"),
             (is_conv(&self.downsample_type), "downsample_type", "conv"),
             (is_conv(&self.upsample_type), "upsample_type", "conv"),
             (self.downsample_padding <= 1, "downsample_padding", "0 or 1"),
@@ -160,10 +159,16 @@ impl Config {
             ("time_embedding_dim", self.time_embedding_dim.unwrap_or(1).max(1), MOST_CHANNELS),
         ];
         if let Some((_, key, value)) = wants.iter().find(|(fits, ..)| !fits) {
-            return Err(format!("only {key} = {value} is supported, and its configuration says otherwise"));
+            return Err(format!(
+                "only {key} = {value} is supported, and its configuration says otherwise"
+            ));
         }
-        if let Some((key, value, most)) = ranges.iter().find(|(_, v, most)| !(1..=*most).contains(v)) {
-            return Err(format!("its configuration has {key} = {value}, and 1 to {most} can be imported"));
+        if let Some((key, value, most)) =
+            ranges.iter().find(|(_, v, most)| !(1..=*most).contains(v))
+        {
+            return Err(format!(
+                "its configuration has {key} = {value}, and 1 to {most} can be imported"
+            ));
         }
         let finite = |v: f64| v.is_finite() && v > 0.0;
         if !finite(self.norm_eps) || !finite(self.mid_block_scale_factor) {
@@ -193,7 +198,8 @@ impl Config {
             return Err(format!("its first level has {} channels, too few or odd", widths[0]));
         }
         let level = |(number, &width): (usize, &usize)| {
-            if !(1..=MOST_CHANNELS).contains(&width) || !width.is_multiple_of(self.norm_num_groups) {
+            if !(1..=MOST_CHANNELS).contains(&width) || !width.is_multiple_of(self.norm_num_groups)
+            {
                 return Err(format!(
                     "{width} channels (block_out_channels) can't be normalised in {} groups (norm_num_groups)",
                     self.norm_num_groups
@@ -218,10 +224,7 @@ impl Config {
         let halves = 1 << (levels - 1);
         let fits = |side: usize| (1..=LARGEST_IMAGE).contains(&side) && side.is_multiple_of(halves);
         if !fits(height) || !fits(width) {
-            return Err(format!(
-                "images of {height}x{width} can't be halved {} times",
-                levels - 1
-            ));
+            return Err(format!("images of {height}x{width} can't be halved {} times", levels - 1));
         }
         Ok((height, width))
     }

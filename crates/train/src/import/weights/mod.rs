@@ -132,7 +132,12 @@ impl Weights {
                 .map_err(|e| broken(e.to_string()));
         }
         Ok(ArrayD::from_shape_fn(IxDyn(&entry.shape), |at| {
-            values[entry.strides.iter().enumerate().map(|(axis, stride)| at[axis] * stride).sum::<usize>()]
+            values[entry
+                .strides
+                .iter()
+                .enumerate()
+                .map(|(axis, stride)| at[axis] * stride)
+                .sum::<usize>()]
         }))
     }
 }
@@ -199,7 +204,9 @@ pub(super) fn small_file(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 fn opening(path: &Path) -> Result<[u8; 9], Error> {
     let mut bytes = Vec::new();
     let (file, _) = regular(path)?;
-    file.take(9).read_to_end(&mut bytes).map_err(|e| fail(path, format!("it can't be read: {e}")))?;
+    file.take(9)
+        .read_to_end(&mut bytes)
+        .map_err(|e| fail(path, format!("it can't be read: {e}")))?;
     let mut opening = [0; 9];
     opening[..bytes.len()].copy_from_slice(&bytes);
     Ok(opening)

@@ -37,7 +37,10 @@ pub(super) fn entries(path: &Path, length: u64) -> Result<BTreeMap<String, Entry
     let members = members(path, &mut archive, length)?;
     let folder = members.keys().find_map(|name| name.strip_suffix("data.pkl"));
     let Some(folder) = folder.map(str::to_owned) else {
-        return Err(fail(path, "it is a zip archive, but none that torch.save wrote: it has no data.pkl"));
+        return Err(fail(
+            path,
+            "it is a zip archive, but none that torch.save wrote: it has no data.pkl",
+        ));
     };
     if members.contains_key(&format!("{folder}constants.pkl")) {
         return Err(fail(
@@ -95,7 +98,11 @@ fn entry(path: &Path, tensor: &Tensor, member: Option<&Member>) -> Result<(Entry
 }
 
 /// All members that are stored as they are.
-fn members(path: &Path, archive: &mut Archive, length: u64) -> Result<HashMap<String, Member>, Error> {
+fn members(
+    path: &Path,
+    archive: &mut Archive,
+    length: u64,
+) -> Result<HashMap<String, Member>, Error> {
     let broken = |e| fail(path, format!("the zip archive can't be read: {e}"));
     let mut members = HashMap::new();
     for number in 0..archive.len() {

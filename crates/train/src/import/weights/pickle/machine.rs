@@ -133,13 +133,14 @@ impl<'p> Machine<'p> {
                 let items = self.since_mark()?;
                 self.append(&items)
             }
-            other => Err(format!("its pickle has the opcode {other:#04x}, which no state dict needs")),
+            other => {
+                Err(format!("its pickle has the opcode {other:#04x}, which no state dict needs"))
+            }
         }
     }
 
     fn take(&mut self, count: usize) -> Step<&'p [u8]> {
-        let (taken, rest) =
-            self.rest.split_at_checked(count).ok_or("its pickle is cut off")?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or("its pickle is cut off")?;
         self.rest = rest;
         Ok(taken)
     }

@@ -15,7 +15,10 @@ pub(super) enum Value {
     List(Vec<usize>),
     Dict(Vec<(usize, usize)>),
     Global(Global),
-    Storage { name: String, element: Element },
+    Storage {
+        name: String,
+        element: Element,
+    },
     Tensor(Tensor),
 }
 
