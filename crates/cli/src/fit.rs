@@ -14,7 +14,7 @@ use crate::{
     Outcome,
     args::FitArgs,
     detect::tell_skipped,
-    edit, files, input, print, print_json,
+    edit, files, import, input, print, print_json,
     progress::Progress,
     table::{self, Table, number},
     tell,
@@ -116,7 +116,10 @@ pub(crate) fn specification(
     score_input: Option<&str>,
     options: &Options,
 ) -> Result<Box<dyn Specification>> {
-    let spec = score::parse(text)?;
+    let spec = match import::score(text)? {
+        Some(spec) => spec,
+        None => score::parse(text)?,
+    };
     let is_diffusion = text.starts_with("ddpm:");
     let map = match score_input {
         Some("none") => None,

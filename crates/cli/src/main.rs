@@ -8,6 +8,7 @@ mod edit;
 mod explain;
 mod files;
 mod fit;
+mod import;
 mod input;
 mod inspect;
 mod ops;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Edit(args) => edit::run(args),
+        Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),

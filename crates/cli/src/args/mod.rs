@@ -5,6 +5,7 @@ mod demo;
 mod derive;
 mod detect;
 mod fit;
+mod import;
 mod inspect;
 mod run;
 
@@ -16,6 +17,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
 pub(crate) use fit::FitArgs;
+pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use run::RunArgs;
 
@@ -37,6 +39,7 @@ Examples:
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as pictures or bars
+  taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
@@ -56,6 +59,7 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
     Edit(EditArgs),
+    Import(ImportArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
     Ops(OpsArgs),

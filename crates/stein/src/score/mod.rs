@@ -29,6 +29,7 @@ use taste_graph::{Build, Id};
 
 use crate::Error;
 
+pub use ddpm::diffusion;
 pub use families::{FAMILIES, Family, parse};
 pub use map::{InputMap, Mapped, Through};
 
