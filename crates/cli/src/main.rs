@@ -8,6 +8,7 @@ mod edit;
 mod explain;
 mod files;
 mod fit;
+mod import;
 mod input;
 mod inspect;
 mod ops;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Edit(args) => edit::run(args),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
+        Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),

@@ -5,7 +5,7 @@ use taste_data::Options;
 use taste_stein::score::{self, FAMILIES, InputMap, Specification, Through};
 use taste_train::score::{TrainScore, USAGE};
 
-use crate::{args::EngineArgs, training_bar::TrainingBar};
+use crate::{args::EngineArgs, import, training_bar::TrainingBar};
 
 /// The score model, with the map from samples as they are read to its own input.
 pub(crate) fn specification(
@@ -37,6 +37,9 @@ fn parse(text: &str, engine: &EngineArgs) -> Result<Box<dyn Specification>> {
         };
         let bar = TrainingBar::new("steps for the score model", engine.quiet);
         return Ok(Box::new(asked.watched(move |progress| bar.tell(progress))));
+    }
+    if let Some(spec) = import::score(text)? {
+        return Ok(spec);
     }
     if !FAMILIES.iter().any(|family| family.name == name) {
         let known: Vec<&str> = FAMILIES.iter().map(|family| family.usage).chain([USAGE]).collect();

@@ -9,9 +9,9 @@ use crate::{
     pointwise::{COS, SIGMOID, SIN, Unary},
 };
 pub use crate::{
-    conv::convolve,
+    conv::{convolve, convolve_between},
     norm::{normalize_groups, normalize_last},
-    pool::{average_pool, max_pool},
+    pool::{average_pool, max_pool, max_pool_between},
 };
 
 /// σ(x).

@@ -25,6 +25,14 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// Published weights, or what describes them, that can't be read.
+    #[error("{}: {message}", path.display())]
+    Import {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The samples, their labels or targets do not fit the network.
     #[error("{name}: {message}")]
     Samples {

@@ -27,6 +27,7 @@ mod checkpoint;
 mod error;
 mod evaluate;
 mod fitted;
+pub mod import;
 mod levels;
 mod loss;
 mod network;

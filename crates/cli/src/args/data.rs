@@ -93,7 +93,7 @@ impl DataArgs {
 }
 
 /// `28x28`, or `28` for a square.
-fn size(flag: &str, text: &str) -> Result<(usize, usize)> {
+pub(super) fn size(flag: &str, text: &str) -> Result<(usize, usize)> {
     let read = |t: &str| t.trim().parse::<usize>().ok().filter(|n| *n > 0);
     let pair = match text.split_once(['x', '×', ',']) {
         Some((h, w)) => read(h).zip(read(w)),

@@ -36,6 +36,7 @@ Score models:
   log-density:FILE              a network that gives log p(x); its gradient is taken here
   ddpm:FILE,t=50                a noise predictor of a diffusion model at step t
   train, train:steps=500        a network trained here by denoising score matching
+  ddpm:FOLDER,t=50              the same from a folder of diffusers, with the schedule in it
 
 Examples:
   taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx

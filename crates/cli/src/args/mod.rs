@@ -5,6 +5,7 @@ mod demo;
 mod derive;
 mod detect;
 mod fit;
+mod import;
 mod inspect;
 mod run;
 mod train;
@@ -17,6 +18,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
 pub(crate) use fit::FitArgs;
+pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
 pub(crate) use train::{
@@ -42,6 +44,7 @@ Examples:
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as pictures or bars
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
+  taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
@@ -62,6 +65,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainArgs>),
     Edit(EditArgs),
     Train(TrainArgs),
+    Import(ImportArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
     Ops(OpsArgs),

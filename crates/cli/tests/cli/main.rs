@@ -6,6 +6,7 @@ mod derive;
 mod edit;
 mod explain;
 mod fit;
+mod import;
 mod inspect;
 mod models;
 mod operators;

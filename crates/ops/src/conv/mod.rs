@@ -45,14 +45,25 @@ pub fn convolve(
     stride: usize,
     pad: usize,
 ) -> Result<Id, OpError> {
+    convolve_between(b, x, weights, stride, [pad, pad])
+}
+
+/// The same with `before` zeros above and to the left of every image, and `after` zeros below and to the right.
+pub fn convolve_between(
+    b: &mut Build<'_>,
+    x: Id,
+    weights: Id,
+    stride: usize,
+    [before, after]: [usize; 2],
+) -> Result<Id, OpError> {
     let (size, kernel) = (window::spatial_sizes(b, x)?, window::spatial_sizes(b, weights)?);
     let rank = size.len();
     let window = Window {
         kernel,
         strides: vec![stride; rank],
         dilations: vec![1; rank],
-        begin: vec![pad; rank],
-        end: vec![pad; rank],
+        begin: vec![before; rank],
+        end: vec![after; rank],
     };
     window.check()?;
     b.push(Conv { window, groups: 1, yields: Place::Y, size }, &[x, weights])

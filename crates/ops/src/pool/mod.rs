@@ -125,17 +125,22 @@ impl Field {
 
     /// Windows of one size side by side along every spatial axis.
     fn tiling(b: &Build<'_>, x: Id, kernel: usize) -> Result<Self, OpError> {
+        Self::sliding(b, x, [kernel, kernel, 0])
+    }
+
+    /// Windows of one size along every spatial axis, with this distance and so much padding on either side.
+    fn sliding(b: &Build<'_>, x: Id, [kernel, stride, pad]: [usize; 3]) -> Result<Self, OpError> {
         let size = spatial_sizes(b, x)?;
         let rank = size.len();
         let window = Window {
             kernel: vec![kernel; rank],
-            strides: vec![kernel; rank],
+            strides: vec![stride; rank],
             dilations: vec![1; rank],
-            begin: vec![0; rank],
-            end: vec![0; rank],
+            begin: vec![pad; rank],
+            end: vec![pad; rank],
         };
         window.check()?;
-        Ok(Self { window, size, asked: vec![0; rank] })
+        Ok(Self { window, size, asked: vec![pad; rank] })
     }
 
     /// Windows side by side along one axis.
@@ -241,6 +246,20 @@ pub fn average_pool(b: &mut Build<'_>, x: Id, size: usize) -> Result<Id, OpError
 /// The largest entry of squares of `size` × `size` side by side.
 pub fn max_pool(b: &mut Build<'_>, x: Id, size: usize) -> Result<Id, OpError> {
     let field = Field::tiling(b, x, size)?;
+    max::MaxPool { field }.push(b, x)
+}
+
+/// The largest entry of squares of `size` × `size` that lie `stride` apart, with `pad` entries around every image that are never
+/// the largest.
+pub fn max_pool_between(
+    b: &mut Build<'_>,
+    x: Id,
+    [size, stride, pad]: [usize; 3],
+) -> Result<Id, OpError> {
+    if pad.saturating_mul(2) > size {
+        return Err(OpError::unsupported("a window that lies in the padding", pad));
+    }
+    let field = Field::sliding(b, x, [size, stride, pad])?;
     max::MaxPool { field }.push(b, x)
 }
 

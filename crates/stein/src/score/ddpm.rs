@@ -3,7 +3,7 @@
 //! The network predicts the noise ε in `y_t` = √ᾱ·y + σ·ε, with σ² = 1 − ᾱ, so the noisy data have the score
 //! `s_t`(`y_t`) = −ε(`y_t`, t)/σ.
 
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use taste_data::Samples;
@@ -66,9 +66,16 @@ impl fmt::Display for Conversion {
     }
 }
 
+/// Where the network is.
+#[derive(Clone, Debug)]
+enum Network {
+    File(String),
+    Open(Arc<Model>),
+}
+
 #[derive(Clone, Debug)]
 struct Asked {
-    file: String,
+    network: Network,
     t: usize,
     /// By default as the file tells, else linear.
     schedule: Option<Schedule>,
@@ -88,6 +95,16 @@ struct Levels {
 
 pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
     let file = arguments.file(&KEYS)?;
+    asked(Network::File(file), arguments)
+}
+
+/// A diffusion model's noise predictor that is in memory, with what stands behind the file in `ddpm:FILE,t=50,…`.
+pub fn diffusion(model: Model, options: &str) -> Result<Box<dyn Specification>, Error> {
+    let options = Some(options).filter(|o| !o.trim().is_empty());
+    asked(Network::Open(Arc::new(model)), Arguments::new(USAGE, options))
+}
+
+fn asked(network: Network, mut arguments: Arguments<'_>) -> Result<Box<dyn Specification>, Error> {
     let steps = format!("a whole number from 1 to {MOST_STEPS}");
     let steps = arguments.number("steps", &steps, |s| (1..=MOST_STEPS).contains(s))?;
     let last = steps.unwrap_or(STEPS) - 1;
@@ -100,7 +117,7 @@ pub(super) fn read(mut arguments: Arguments<'_>) -> Result<Box<dyn Specification
     let start = arguments.number("beta-start", wanted, fits)?.unwrap_or(1e-4);
     let end = arguments.number("beta-end", wanted, fits)?.unwrap_or(0.02);
     arguments.finish()?;
-    Ok(Box::new(Asked { file, t, schedule, conversion, steps, beta: (start, end) }))
+    Ok(Box::new(Asked { network, t, schedule, conversion, steps, beta: (start, end) }))
 }
 
 fn conversion(arguments: &mut Arguments<'_>) -> Result<Conversion, Error> {
@@ -123,6 +140,20 @@ fn conversion(arguments: &mut Arguments<'_>) -> Result<Conversion, Error> {
 }
 
 impl Asked {
+    fn open(&self) -> Result<Arc<Model>, Error> {
+        Ok(match &self.network {
+            Network::File(file) => Arc::new(Model::open(Path::new(file))?),
+            Network::Open(model) => Arc::clone(model),
+        })
+    }
+
+    fn name(&self) -> &str {
+        match &self.network {
+            Network::File(file) => file,
+            Network::Open(model) => model.name(),
+        }
+    }
+
     /// The noise levels: as asked for, else as the file tells.
     fn levels(&self, told: Option<&Steps>) -> Result<Levels, Error> {
         let schedule = match (self.schedule, told) {
@@ -132,7 +163,7 @@ impl Asked {
         };
         let steps = self.steps.or(told.map(|told| told.steps)).unwrap_or(STEPS);
         if !(1..=MOST_STEPS).contains(&steps) || self.t >= steps {
-            return Err(request(format!("t={} is no step of {steps}: {}", self.t, self.file)));
+            return Err(request(format!("t={} is no step of {steps}: {}", self.t, self.name())));
         }
         Ok(Levels { schedule, steps, beta: self.beta })
     }
@@ -164,11 +195,11 @@ impl Specification for Asked {
     }
 
     fn card(&self) -> Result<Option<Card>, Error> {
-        network::card(&Model::open(Path::new(&self.file))?)
+        network::card(&*self.open()?)
     }
 
     fn fit(&self, _samples: &dyn Samples, seed: u64) -> Result<Box<dyn ScoreModel>, Error> {
-        let model = Model::open(Path::new(&self.file))?;
+        let model = self.open()?;
         let told = network::card(&model)?.and_then(|card| card.diffusion);
         let levels = self.levels(told.as_ref())?;
         let signal = levels.signal(self.t);
@@ -180,7 +211,7 @@ impl Specification for Asked {
 struct Ddpm {
     asked: Asked,
     levels: Levels,
-    model: Model,
+    model: Arc<Model>,
     signal: f64,
     seed: u64,
 }
@@ -358,6 +389,21 @@ mod tests {
                 testing::engines_agree(&*model, &points);
             }
         }
+    }
+
+    #[test]
+    fn a_network_in_memory_is_as_good_as_its_file() {
+        let network = exact_network(ElemType::I64, &[-1]);
+        let options = "t=50,schedule=cosine";
+        let points = testing::normal_samples(7, 3, 1);
+        let samples = InMemory::new("data", ArrayD::zeros(vec![1, 3]));
+        let open = |options: &str| diffusion(Model::open(network.path()).expect("read"), options);
+        let model = open(options).expect("asked").fit(&samples, 5).expect("opened");
+        let from_file = opened(&network, options);
+        assert_eq!(testing::scores(&*model, &points), testing::scores(&*from_file, &points));
+        assert_eq!(model.describe(), from_file.describe());
+        let message = open("").expect_err("no step").to_string();
+        assert!(message.contains("t is missing"), "{message}");
     }
 
     #[test]

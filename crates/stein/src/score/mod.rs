@@ -31,6 +31,7 @@ use taste_graph::{Build, Id};
 use crate::Error;
 
 pub use card::{Card, Steps};
+pub use ddpm::diffusion;
 pub use families::{FAMILIES, Family, parse};
 pub use map::{InputMap, Mapped, Through};
 pub use spectrum::spectrum;

@@ -9,7 +9,7 @@ use super::{Layer, Network, Scope, Start};
 const EPSILON: f64 = 1e-5;
 
 /// The size of an axis that does not depend on the batch.
-pub(super) fn size(b: &Build<'_>, x: Id, axis: usize) -> Result<usize, OpError> {
+pub(crate) fn size(b: &Build<'_>, x: Id, axis: usize) -> Result<usize, OpError> {
     let fixed = b.fact(x).shape.get(axis).and_then(|d| d.as_fixed());
     fixed
         .and_then(|d| usize::try_from(d).ok())

@@ -11,12 +11,15 @@ use taste_graph::{Build, Dim, Fact, Graph, Id, OpError};
 
 use crate::{Error, Parameters};
 use condition::Condition;
+pub(crate) use layers::size;
 use layers::{
     Activation, AveragePool, Convolution, Dense, Enlarge, Flatten, GlobalAverage, GroupNorm,
     LayerNorm, MaxPool, Reshape, Residual,
 };
+pub(crate) use scope::Fetch;
 pub use scope::{Scope, Start};
 use unet::UNet;
+pub(crate) use unet::{convolve, mix};
 
 /// The input of every network.
 pub(crate) const INPUT: &str = "input";

@@ -1,6 +1,7 @@
 //! Where a layer's weights come from.
 
-use taste_graph::{Build, Dim, Fact, Id, OpError, Tensor};
+use ndarray::ArrayD;
+use taste_graph::{Build, Dim, Fact, Id, OpError};
 
 use crate::{Parameters, parameters::Declaration};
 
@@ -25,11 +26,16 @@ pub enum Start {
     },
 }
 
+/// Gives the weight of a name.
+pub(crate) type Fetch<'p> = dyn Fn(&str) -> Result<ArrayD<f32>, OpError> + 'p;
+
 enum Source<'p> {
     /// Inputs of the graph, declared as they are asked for.
     Inputs,
     /// Constants.
     Fixed(&'p Parameters),
+    /// Constants that are fetched one by one.
+    Fetched(&'p Fetch<'p>),
 }
 
 /// Hands out weights by name.
@@ -54,6 +60,11 @@ impl<'p> Scope<'p> {
     /// Weights become constants.
     pub(crate) fn fixed(parameters: &'p Parameters) -> Self {
         Self::new(Source::Fixed(parameters))
+    }
+
+    /// Weights become constants, fetched when they are asked for.
+    pub(crate) fn fetching(fetch: &'p Fetch<'p>) -> Self {
+        Self::new(Source::Fetched(fetch))
     }
 
     /// What was asked for, in order.
@@ -97,6 +108,7 @@ impl<'p> Scope<'p> {
         if shape.contains(&0) {
             return Err(OpError::invalid(format!("the weight {name} of shape {shape:?} is empty")));
         }
+        let misfit = || OpError::invalid(format!("there is no weight {name} of shape {shape:?}"));
         let id = match self.source {
             Source::Inputs => {
                 let fact = Fact::float(shape.iter().map(|&d| Dim::from(d)).collect());
@@ -104,10 +116,11 @@ impl<'p> Scope<'p> {
             }
             Source::Fixed(parameters) => {
                 let values = parameters.get(&name).filter(|v| v.shape() == shape);
-                let values = values.ok_or_else(|| {
-                    OpError::invalid(format!("there is no weight {name} of shape {shape:?}"))
-                })?;
-                b.graph_mut().stored(Tensor::from(values.mapv(f64::from)))
+                b.graph_mut().stored(values.ok_or_else(misfit)?.mapv(f64::from).into())
+            }
+            Source::Fetched(fetch) => {
+                let values = Some(fetch(&name)?).filter(|v| v.shape() == shape);
+                b.graph_mut().stored(values.ok_or_else(misfit)?.mapv(f64::from).into())
             }
         };
         self.declared.push(Declaration { name, shape: shape.to_vec(), start });

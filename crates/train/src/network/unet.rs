@@ -1,6 +1,6 @@
 //! A small U-Net with attention, as diffusion models use.
 
-use taste_graph::{Build, Dim, Id, OpError};
+use taste_graph::{Build, Id, OpError};
 use taste_ops::{functions, layers};
 
 use super::{
@@ -25,7 +25,8 @@ fn normalize(b: &mut Build<'_>, x: Id, scope: &mut Scope<'_>) -> Result<Id, OpEr
     GroupNorm { groups }.build(b, x, scope)
 }
 
-fn convolve(
+/// A convolution with a name, to so many channels, of this size and stride.
+pub(crate) fn convolve(
     b: &mut Build<'_>,
     x: Id,
     [channels, size, stride]: [usize; 3],
@@ -52,24 +53,35 @@ fn block(b: &mut Build<'_>, x: Id, width: usize, scope: &mut Scope<'_>) -> Resul
     b.add(x, y)
 }
 
+/// The values (N × C × H × W) of all pixels, mixed for every pixel by how its query meets their keys; channels are split among
+/// heads.
+pub(crate) fn mix(b: &mut Build<'_>, parts: [Id; 3], heads: usize) -> Result<Id, OpError> {
+    let shape = b.fact(parts[0]).shape.clone();
+    let width = size(b, parts[0], 1)? / heads.max(1);
+    let pixels = size(b, parts[0], 2)?.saturating_mul(size(b, parts[0], 3)?);
+    let mut flat = vec![shape[0], heads.into(), width.into(), pixels.into()];
+    let mut turned = vec![0, 1, 3, 2];
+    if heads == 1 {
+        (flat, turned) = (vec![shape[0], width.into(), pixels.into()], vec![0, 2, 1]);
+    }
+    let mut split = |part: Id| b.reshape(part, &flat);
+    let [query, key, value] = [split(parts[0])?, split(parts[1])?, split(parts[2])?];
+    let query = b.transpose(query, &turned)?;
+    let weights = functions::matmul(b, query, key)?;
+    let weights = b.scale(weights, 1.0 / (width as f64).sqrt())?;
+    let weights = functions::softmax(b, weights, flat.len() - 1)?;
+    let weights = b.transpose(weights, &turned)?;
+    let mixed = functions::matmul(b, value, weights)?;
+    b.reshape(mixed, &shape)
+}
+
 /// x + attention of every pixel to all others, with one head.
 fn attend(b: &mut Build<'_>, x: Id, scope: &mut Scope<'_>) -> Result<Id, OpError> {
-    let shape = b.fact(x).shape.clone();
-    let (channels, pixels) = (size(b, x, 1)?, size(b, x, 2)? * size(b, x, 3)?);
-    let flat = [shape[0], Dim::from(channels), Dim::from(pixels)];
+    let channels = size(b, x, 1)?;
     let y = scope.inside("norm", |scope| normalize(b, x, scope))?;
-    let mut part = |b: &mut Build<'_>, name: &str| {
-        let part = convolve(b, y, [channels, 1, 1], name, scope)?;
-        b.reshape(part, &flat)
-    };
-    let (query, key, value) = (part(b, "query")?, part(b, "key")?, part(b, "value")?);
-    let query = b.transpose(query, &[0, 2, 1])?;
-    let weights = functions::matmul(b, query, key)?;
-    let weights = b.scale(weights, 1.0 / (channels as f64).sqrt())?;
-    let weights = functions::softmax(b, weights, 2)?;
-    let weights = b.transpose(weights, &[0, 2, 1])?;
-    let mixed = functions::matmul(b, value, weights)?;
-    let mixed = b.reshape(mixed, &shape)?;
+    let mut part = |name: &str| convolve(b, y, [channels, 1, 1], name, scope);
+    let parts = [part("query")?, part("key")?, part("value")?];
+    let mixed = mix(b, parts, 1)?;
     let mixed = convolve(b, mixed, [channels, 1, 1], "out", scope)?;
     b.add(x, mixed)
 }

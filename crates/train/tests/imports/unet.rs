@@ -1,0 +1,191 @@
+//! U-Nets of diffusers.
+
+use std::{fs, path::Path};
+
+use ndarray::ArrayD;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use taste_data::InMemory;
+use taste_engine::{Backend, Value};
+use taste_graph::{Build, Dim, Fact, Graph};
+use taste_stein::score;
+use taste_train::import::{self, Options, Schedule};
+
+use crate::common::{agrees, array, copy, fixture, imported, refusal};
+
+const WEIGHTS: &str = "diffusion_pytorch_model.safetensors";
+
+#[test]
+fn outputs_are_those_of_diffusers() {
+    for (name, shape) in [
+        ("plain", [3, 8, 8]),
+        ("sharded", [3, 8, 8]),
+        ("pipeline", [3, 8, 8]),
+        ("legacy", [3, 8, 8]),
+        ("heads", [2, 4, 8]),
+    ] {
+        let unet = imported(&fixture(name), &Options::default());
+        assert_eq!(unet.sample_shape, shape, "{name}");
+        let read = |what: &str| array(&format!("{name}/{what}.npy"));
+        let feeds = [("sample", read("sample")), ("timestep", read("timestep"))];
+        agrees(&unet, &feeds, "noise", &read("noise"));
+    }
+}
+
+#[test]
+fn published_configurations_have_their_known_numbers_of_parameters() {
+    for (name, parameters) in
+        [("ddpm-cifar10-32", 35_746_307), ("ddpm-ema-celebahq-256", 113_673_219)]
+    {
+        assert_eq!(import::count_parameters(&fixture(name)).expect(name), parameters, "{name}");
+    }
+    let plain = imported(&fixture("plain"), &Options::default());
+    assert_eq!(import::count_parameters(&fixture("plain")).expect("plain"), plain.parameters);
+}
+
+#[test]
+fn the_schedule_comes_from_the_pipeline() {
+    let cosine = Schedule { name: "cosine", steps: 1000, beta_start: 1e-4, beta_end: 0.02 };
+    let found = |name: &str| imported(&fixture(name), &Options::default()).schedule;
+    assert_eq!(found("pipeline"), Some(cosine));
+    assert_eq!(found("plain"), None);
+    let place = copy("plain");
+    let schedule = r#"{"beta_schedule": "linear", "prediction_type": "v_prediction"}"#;
+    fs::write(place.path().join("scheduler_config.json"), schedule).expect("written");
+    let message = import::open(place.path(), &Options::default()).expect_err("v").to_string();
+    assert!(
+        message.contains("v_prediction") && message.contains("scheduler_config.json"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_imported_network_serves_as_a_score() {
+    let unet = imported(&fixture("plain"), &Options::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("unet.onnx");
+    unet.model.onnx().save(&file).expect("saved");
+    let samples = InMemory::new("data", ArrayD::zeros(vec![1, 3, 8, 8]));
+    let text = format!("ddpm:{},t=50", file.display());
+    let fitted = score::parse(&text).expect("read").fit(&samples, 0).expect("opened");
+
+    let mut graph = Graph::new();
+    let shape = [Dim::BATCH, 3.into(), 8.into(), 8.into()];
+    let x = graph.input("x", Fact::float(shape.to_vec()));
+    let y = fitted.build(&mut Build::new(&mut graph), x).expect("built");
+    let outputs = [("score".to_owned(), y)];
+    let mut session = Backend::Rten.compile(&graph, &outputs, 1).expect("a session");
+    // s(x) = −√ᾱ·ε(√ᾱ·x, 50) / σ, and ε is known at sample 1 of the fixture.
+    let (root, sigma) = (0.984_861, 0.173_345);
+    let sample = array("plain/sample.npy").mapv(|v| v / root);
+    let found = session.run(&[("x", &Value::from(sample))]).expect("scores")[0].to_f64();
+    let noise = array("plain/noise.npy");
+    let (found, noise) = (
+        found.index_axis(ndarray::Axis(0), 1).to_owned(),
+        noise.index_axis(ndarray::Axis(0), 1).to_owned(),
+    );
+    for (score, noise) in found.iter().zip(&noise) {
+        let wanted = -f64::from(root) * f64::from(*noise) / sigma;
+        assert!((score - wanted).abs() < 1e-3, "{score} instead of {wanted}");
+    }
+}
+
+/// Changes a file of weights.
+fn rewrite(path: &Path, change: impl Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>)) {
+    let bytes = fs::read(path).expect("weights");
+    let tensors = SafeTensors::deserialize(&bytes).expect("weights");
+    let mut list: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
+        .iter()
+        .map(|(name, view)| (name.to_owned(), view.shape().to_vec(), view.data().to_vec()))
+        .collect();
+    list.sort();
+    change(&mut list);
+    let views = list.iter().map(|(name, shape, data)| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), data).expect("a tensor"))
+    });
+    fs::write(path, safetensors::serialize(views, None).expect("written")).expect("written");
+}
+
+#[test]
+fn tensors_that_are_missing_or_extra_are_listed() {
+    let place = copy("plain");
+    let weights = place.path().join(WEIGHTS);
+    rewrite(&weights, |list| {
+        list.retain(|t| t.0 != "conv_in.bias" && !t.0.starts_with("mid_block"));
+        list.push(("class_embedding.weight".to_owned(), vec![1], vec![0; 4]));
+    });
+    let message = import::open(place.path(), &Options::default()).expect_err("misfit").to_string();
+    for part in [
+        WEIGHTS,
+        "21 tensors are missing (conv_in.bias [4], mid_block.resnets.0.norm1.weight [8]",
+        ", …)",
+        "1 tensor is not part of it (class_embedding.weight)",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in: {message}");
+    }
+    let place = copy("plain");
+    let config = place.path().join("config.json");
+    let text = fs::read_to_string(&config).expect("a configuration");
+    fs::write(&config, text.replace("\"in_channels\": 3", "\"in_channels\": 1")).expect("written");
+    let message = import::open(place.path(), &Options::default()).expect_err("misfit").to_string();
+    let part =
+        "1 tensor has another shape (conv_in.weight is [4, 3, 3, 3] instead of [4, 1, 3, 3])";
+    assert!(message.contains(part), "{message}");
+}
+
+#[test]
+fn what_a_configuration_asks_beyond_this_is_named() {
+    for (old, new, part) in [
+        ("\"num_class_embeds\": null", "\"num_class_embeds\": 10", "num_class_embeds"),
+        ("\"positional\"", "\"fourier\"", "time_embedding_type"),
+        (
+            "\"resnet_time_scale_shift\": \"default\"",
+            "\"resnet_time_scale_shift\": \"scale_shift\"",
+            "scale_shift",
+        ),
+        ("\"downsample_type\": \"conv\"", "\"downsample_type\": \"resnet\"", "downsample_type"),
+        ("\"act_fn\": \"silu\"", "\"act_fn\": \"gelu\"", "act_fn"),
+        ("\"DownBlock2D\"", "\"SkipDownBlock2D\"", "SkipDownBlock2D"),
+        ("\"UNet2DModel\"", "\"UNet2DConditionModel\"", "UNet2DConditionModel"),
+        (
+            "\"layers_per_block\": 1",
+            "\"layers_per_block\": 1000000000",
+            "layers_per_block = 1000000000",
+        ),
+        ("\"layers_per_block\": 1", "\"layers_per_block\": -1", "config.json"),
+        ("\"sample_size\": 8", "\"sample_size\": null", "sample_size"),
+        ("\"sample_size\": 8", "\"sample_size\": 9", "9x9"),
+        ("\"norm_num_groups\": 2", "\"norm_num_groups\": 3", "norm_num_groups"),
+        ("\"norm_num_groups\": 2", "\"norm_num_groups\": 0", "norm_num_groups"),
+        ("{", "", "config.json"),
+    ] {
+        let place = copy("plain");
+        let config = place.path().join("config.json");
+        let text = fs::read_to_string(&config).expect("a configuration");
+        assert!(text.contains(old), "{old}");
+        fs::write(&config, text.replacen(old, new, 1)).expect("written");
+        let message = import::open(place.path(), &Options::default()).expect_err(new).to_string();
+        assert!(message.contains(part) && !message.contains('\n'), "{part:?} is not in: {message}");
+    }
+}
+
+#[test]
+fn images_may_have_another_size() {
+    let options = Options { size: Some((16, 4)), ..Options::default() };
+    let unet = imported(&fixture("plain"), &options);
+    let mut session = Backend::Rten.load(&unet.model, &["noise"], 1).expect("a session");
+    let sample = Value::from(ArrayD::<f32>::zeros(vec![5, 3, 16, 4]));
+    let step = Value::from(ArrayD::<f32>::ones(vec![5]));
+    let noise = &session.run(&[("sample", &sample), ("timestep", &step)]).expect("a result")[0];
+    assert_eq!(noise.shape(), [5, 3, 16, 4]);
+}
+
+#[test]
+fn folders_without_a_model_are_told_apart() {
+    let place = copy("plain");
+    fs::remove_file(place.path().join(WEIGHTS)).expect("removed");
+    let message = refusal(place.path());
+    assert!(message.contains("no weights") && message.contains(WEIGHTS), "{message}");
+    fs::remove_file(place.path().join("config.json")).expect("removed");
+    assert!(refusal(place.path()).contains("no config.json"));
+    assert!(refusal(&place.path().join("gone")).contains("no such file"));
+}
