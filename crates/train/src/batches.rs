@@ -99,11 +99,13 @@ impl Batches {
     }
 
     /// The held-out samples, in parts of the size of a batch; the same in every call.
-    pub(crate) fn held_out(&self) -> impl Iterator<Item = (Batch, Vec<usize>)> {
-        self.held_out.chunks(self.size.max(1)).enumerate().map(|(part, rows)| {
-            let mut noise = stream(self.seed, Purpose::HeldOutNoise, part);
-            (self.make(rows, &mut noise, None), rows.to_vec())
-        })
+    pub(crate) fn held_out(&self, most: usize) -> impl Iterator<Item = (Batch, Vec<usize>)> {
+        self.held_out[..self.held_out.len().min(most)].chunks(self.size.max(1)).enumerate().map(
+            |(part, rows)| {
+                let mut noise = stream(self.seed, Purpose::HeldOutNoise, part);
+                (self.make(rows, &mut noise, None), rows.to_vec())
+            },
+        )
     }
 
     /// Whether there are samples that the network does not learn from.

@@ -424,6 +424,8 @@ impl<'a> Training<'a> {
         let mut told = started;
         let mut first_loss = None;
         let every = self.steps.div_ceil(POINTS);
+        // A pass forward is a third of a step: a glance costs a tenth of the steps since the last.
+        let glance = (every * self.batch / 3).max(self.batch);
         let tell = |state: &State, point: Point, rate: f64| {
             let elapsed = started.elapsed();
             let done = (state.step - resumed).max(1) as f64;
@@ -453,7 +455,7 @@ impl<'a> Training<'a> {
             state.pending = (state.pending.0 + loss, state.pending.1 + 1);
             if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
-                    Some(check) => Some(evaluate(&batches, check, state.result(), noise)?),
+                    Some(check) => Some(evaluate(&batches, glance, check, state.result(), noise)?),
                     None => None,
                 };
                 let point = state.note(held_out, self.patience.is_some());
@@ -470,9 +472,13 @@ impl<'a> Training<'a> {
         if let Some(checkpoint) = &mut checkpoint {
             checkpoint.save(&state)?;
         }
-        let (weights, held_out) = match state.best.take() {
-            Some((weights, held_out)) => (weights, Some(held_out)),
-            None => (state.result().clone(), state.last),
+        let weights = match state.best.take() {
+            Some((weights, _)) => weights,
+            None => state.result().clone(),
+        };
+        let held_out = match &mut check {
+            Some(check) => Some(evaluate(&batches, usize::MAX, check, &weights, noise)?),
+            None => None,
         };
         Ok(Trained {
             network: self.network.clone(),
