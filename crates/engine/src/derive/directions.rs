@@ -100,10 +100,11 @@ fn narrow(
 ) -> Result<bool, Error> {
     let Some(waist) = frontier::affine_waist(&p.graph, p.f, p.x)? else { return Ok(false) };
     let fact = p.graph.fact(waist).clone();
-    if fact.shape[0] != p.rows() || fact.shape[1..].iter().any(|d| d.depends_on_batch()) {
+    let Some((rows, rest)) = fact.shape.split_first() else { return Ok(false) };
+    if *rows != p.rows() || rest.iter().any(|d| d.depends_on_batch()) {
         return Ok(false);
     }
-    let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(0)).collect();
+    let shape: Vec<usize> = rest.iter().map(|d| d.at(0)).collect();
     let width: usize = shape.iter().product();
     if width >= p.dimension || width > lanes || p.dimension > 4 * super::EXACT_LIMIT {
         return Ok(false);
