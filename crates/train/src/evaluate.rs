@@ -11,16 +11,17 @@ use crate::{
     trained::{HeldOut, Stein},
 };
 
-/// Goes through the held-out samples once; `noise` is what samples get where the network tells it.
+/// Goes through the first `most` held-out samples once; `noise` is what samples get where the network tells it.
 pub(crate) fn evaluate(
     batches: &Batches,
     check: &mut Check,
     weights: &Weights,
     noise: Option<Noise>,
+    most: usize,
 ) -> Result<HeldOut, Error> {
     let (mut sum, mut right, mut labelled, mut count) = (0.0, 0usize, 0usize, 0usize);
     let mut ratios = Vec::new();
-    for (batch, rows) in batches.held_out() {
+    for (batch, rows) in batches.held_out(most) {
         let (loss, results) = check.run(&batch, weights)?;
         sum += loss;
         count += rows.len();

@@ -65,6 +65,8 @@ pub struct Training<'a> {
 const POINTS: usize = 100;
 /// How often progress is told, at least.
 const TELL: Duration = Duration::from_millis(500);
+/// On the way, held-out samples are judged for a tenth of the time, but at least so many.
+const JUDGED: (usize, usize) = (10, 256);
 /// A loss that has grown this much does not come back.
 const BEYOND: f64 = 1e6;
 /// How many entries of held-out samples, and how many samples, stay with the result.
@@ -197,7 +199,7 @@ impl<'a> Training<'a> {
     }
 
     /// Stops when the held-out loss did not fall this many times in a row, and keeps the weights that were best. It
-    /// is computed a hundred times in a run.
+    /// is computed a hundred times in a run, of a part of the held-out samples if they are many.
     #[must_use]
     pub fn patience(mut self, times: usize) -> Self {
         self.patience = Some(times);
@@ -401,7 +403,7 @@ impl<'a> Training<'a> {
             Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
         let loss = self.loss();
         let mut step = Step::compile(self.network, loss, &self.backend, self.threads)?;
-        let mut check = if batches.has_held_out() {
+        let mut check = if batches.held_out_len() > 0 {
             Some(Check::compile(self.network, loss, &self.backend, self.threads)?)
         } else {
             None
@@ -424,6 +426,8 @@ impl<'a> Training<'a> {
         let mut told = started;
         let mut first_loss = None;
         let every = self.steps.div_ceil(POINTS);
+        // A step takes as long as about three judgements of its samples.
+        let judged = (every * batches.size() * 3 / JUDGED.0).max(JUDGED.1);
         let tell = |state: &State, point: Point, rate: f64| {
             let elapsed = started.elapsed();
             let done = (state.step - resumed).max(1) as f64;
@@ -453,7 +457,7 @@ impl<'a> Training<'a> {
             state.pending = (state.pending.0 + loss, state.pending.1 + 1);
             if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
-                    Some(check) => Some(evaluate(&batches, check, state.result(), noise)?),
+                    Some(check) => Some(evaluate(&batches, check, state.result(), noise, judged)?),
                     None => None,
                 };
                 let point = state.note(held_out, self.patience.is_some());
@@ -473,6 +477,12 @@ impl<'a> Training<'a> {
         let (weights, held_out) = match state.best.take() {
             Some((weights, held_out)) => (weights, Some(held_out)),
             None => (state.result().clone(), state.last),
+        };
+        let held_out = match &mut check {
+            Some(check) if batches.held_out_len() > judged => {
+                Some(evaluate(&batches, check, &weights, noise, usize::MAX)?)
+            }
+            _ => held_out,
         };
         Ok(Trained {
             network: self.network.clone(),
