@@ -98,19 +98,18 @@ impl Batches {
         self.make(&rows, &mut noise, Some(&mut change))
     }
 
-    /// The held-out samples, in parts of the size of a batch; the same in every call.
+    /// The first held-out samples, in parts of the size of a batch; the same in every call.
     pub(crate) fn held_out(&self, most: usize) -> impl Iterator<Item = (Batch, Vec<usize>)> {
-        self.held_out[..self.held_out.len().min(most)].chunks(self.size.max(1)).enumerate().map(
-            |(part, rows)| {
-                let mut noise = stream(self.seed, Purpose::HeldOutNoise, part);
-                (self.make(rows, &mut noise, None), rows.to_vec())
-            },
-        )
+        let rows = &self.held_out[..self.held_out.len().min(most)];
+        rows.chunks(self.size.max(1)).enumerate().map(|(part, rows)| {
+            let mut noise = stream(self.seed, Purpose::HeldOutNoise, part);
+            (self.make(rows, &mut noise, None), rows.to_vec())
+        })
     }
 
-    /// Whether there are samples that the network does not learn from.
-    pub(crate) fn has_held_out(&self) -> bool {
-        !self.held_out.is_empty()
+    /// How many samples there are that the network does not learn from.
+    pub(crate) fn held_out_len(&self) -> usize {
+        self.held_out.len()
     }
 
     /// How many samples a step sees.

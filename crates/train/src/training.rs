@@ -197,7 +197,7 @@ impl<'a> Training<'a> {
     }
 
     /// Stops when the held-out loss did not fall this many times in a row, and keeps the weights that were best. It
-    /// is computed a hundred times in a run.
+    /// is computed a hundred times in a run, of a part of the held-out samples if they are many.
     #[must_use]
     pub fn patience(mut self, times: usize) -> Self {
         self.patience = Some(times);
@@ -401,7 +401,7 @@ impl<'a> Training<'a> {
             Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
         let loss = self.loss();
         let mut step = Step::compile(self.network, loss, &self.backend, self.threads)?;
-        let mut check = if batches.has_held_out() {
+        let mut check = if batches.held_out_len() > 0 {
             Some(Check::compile(self.network, loss, &self.backend, self.threads)?)
         } else {
             None
