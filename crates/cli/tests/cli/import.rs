@@ -67,11 +67,11 @@ fn a_folder_is_a_score_model_with_its_own_schedule() {
     let check =
         |score: &str| place.json(&format!("inspect --score {score} --data train.npy --json"));
     let folder = check("ddpm:pipeline,t=50");
-    assert_eq!(folder["score"]["model"]["schedule"]["name"], "cosine", "{folder}");
+    assert_eq!(folder["score"]["schedule"]["name"], "cosine", "{folder}");
     let file = check("ddpm:unet.onnx,t=50,schedule=cosine");
     assert_eq!(folder["mean_norm"], file["mean_norm"]);
     let linear = check("ddpm:pipeline,t=50,schedule=linear");
-    assert_eq!(linear["score"]["model"]["schedule"]["name"], "linear");
+    assert_eq!(linear["score"]["schedule"]["name"], "linear");
     assert_ne!(linear["mean_norm"], file["mean_norm"]);
 }
 

@@ -1,8 +1,11 @@
 //! Residual networks.
 
+use std::fs;
+
 use ndarray::ArrayD;
+use safetensors::SafeTensors;
 use taste_engine::{Backend, Value};
-use taste_train::import::{Options, Stem};
+use taste_train::import::{self, Options, Stem};
 
 use crate::common::{agrees, array, fixture, imported};
 
@@ -57,4 +60,24 @@ fn stems_differ_and_the_usual_one_is_the_default() {
     }
     assert_eq!("cifar-pool".parse(), Ok(Stem::CifarPool));
     assert!("cifar100".parse::<Stem>().is_err());
+}
+
+#[test]
+fn tensors_that_are_missing_are_listed() {
+    let bytes = fs::read(fixture("bottleneck.safetensors")).expect("weights");
+    let tensors = SafeTensors::deserialize(&bytes).expect("weights");
+    let kept = tensors.iter().filter(|(name, _)| {
+        !name.starts_with("layer2.0.downsample") && *name != "layer1.0.conv2.weight"
+    });
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("less.safetensors");
+    fs::write(&path, safetensors::serialize(kept, None).expect("written")).expect("written");
+    let message = import::open(&path, &Options::default()).expect_err("less").to_string();
+    for part in [
+        "less.safetensors",
+        "6 tensors are missing (layer1.0.conv2.weight [2, 2, 3, 3]",
+        "layer2.0.downsample.0.weight [16, 8, 1, 1]",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in: {message}");
+    }
 }

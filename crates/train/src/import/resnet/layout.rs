@@ -115,10 +115,14 @@ fn block(
         convolutions.push([outputs, kernel]);
         channels = outputs;
     }
-    let shortcut = if weights.shape(&name("downsample.0")).is_some() {
+    let of_block = format!("layer{stage}.{number}.downsample.");
+    let shortcut = if weights.names().any(|name| name.starts_with(&of_block)) {
         Shortcut::Convolution
     } else if channels == inputs {
         Shortcut::Same
+    } else if weights.names().any(|name| name.contains(".downsample.")) {
+        // Other blocks have one: it is missing, and told with everything else that is.
+        Shortcut::Convolution
     } else {
         Shortcut::Padded
     };

@@ -4,6 +4,8 @@ mod blocks;
 mod config;
 mod time;
 
+use std::collections::BTreeSet;
+
 use taste_graph::{Build, Id, OpError};
 use taste_ops::{functions, layers};
 
@@ -55,9 +57,13 @@ pub(super) fn modern(mut weights: Weights) -> Weights {
         (".value.", ".to_v."),
         (".proj_attn.", ".to_out.0."),
     ];
-    // Old files hold the convolutions between levels twice.
-    weights.rename(|name| {
-        let mut name = name.replace("samplers.0.Conv2d_0.", "samplers.0.conv.");
+    let known: BTreeSet<String> = weights.names().map(str::to_owned).collect();
+    weights.rename(|old| {
+        let mut name = old.replace("samplers.0.Conv2d_0.", "samplers.0.conv.");
+        // Old files hold the convolutions between levels twice.
+        if name != old && known.contains(&name) {
+            return None;
+        }
         if name.contains(".attentions.") {
             for (old, new) in ATTENTION {
                 name = name.replace(old, new);

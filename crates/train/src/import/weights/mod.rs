@@ -93,7 +93,7 @@ impl Weights {
         self.entries.get(name).map(|e| &e.shape[..])
     }
 
-    /// Gives every tensor another name, or leaves it out. Where two get the same name, the first in alphabetical order stays.
+    /// Gives every tensor another name, or leaves it out.
     pub(super) fn rename(&mut self, to: impl Fn(&str) -> Option<String>) {
         let mut renamed = BTreeMap::new();
         for (name, entry) in std::mem::take(&mut self.entries) {

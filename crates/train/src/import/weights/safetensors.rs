@@ -13,7 +13,7 @@ use super::{Element, Entry, fail, regular, row_major, small_file};
 use crate::Error;
 
 /// Headers and indices of real models have a few hundred kilobytes.
-const MOST_HEADER: u64 = 64 << 20;
+const MOST_HEADER: u64 = 16 << 20;
 /// How many files a model may be spread over.
 const MOST_FILES: usize = 1024;
 
