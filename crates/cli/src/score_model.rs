@@ -28,7 +28,7 @@ pub(crate) fn specification(
 
 /// Reads a specification of any family.
 fn parse(text: &str, engine: &EngineArgs) -> Result<Box<dyn Specification>> {
-    let name = text.split(':').next().unwrap_or_default().trim();
+    let name = text.split([':', ',']).next().unwrap_or_default().trim();
     if name == "train" {
         let asked = TrainScore {
             backend: engine.backend()?,

@@ -92,6 +92,8 @@ const CALL_DEPTH: usize = 16;
 const NODE_LIMIT: usize = 1_000_000;
 /// No value of a network has more elements for one sample, and no network more weights.
 const ELEMENT_LIMIT: usize = 1 << 31;
+/// The same for the other axes of a tensor with an axis of size 0.
+const EMPTY_LIMIT: usize = 1 << 24;
 /// No value of a network has more axes.
 pub(crate) const AXIS_LIMIT: usize = 64;
 /// How much of a name or a reason a message shows.
@@ -109,15 +111,16 @@ fn shown(text: &str) -> String {
 
 /// Fails if a value is larger than any network's.
 fn check_size(fact: &Fact) -> Result<(), OpError> {
-    // Axes of size 0 do not excuse the others.
+    // Axes of size 0 do not excuse the others: loops over those would do nothing, for long.
     let sizes = fact.at(1).shape;
+    let most = if sizes.contains(&0) { EMPTY_LIMIT } else { ELEMENT_LIMIT };
     let count = sizes.iter().filter(|d| **d > 0).fold(1usize, |n, &d| n.saturating_mul(d));
     if fact.rank() > AXIS_LIMIT {
         return Err(OpError::unsupported("a tensor with this many axes", fact.rank()));
     }
-    if count > ELEMENT_LIMIT {
+    if count > most {
         return Err(OpError::invalid(format!(
-            "its shape {} is absurd: more than {ELEMENT_LIMIT} elements for one sample",
+            "its shape {} is absurd: more than {most} elements for one sample",
             shown(&fact.to_string())
         )));
     }

@@ -104,6 +104,7 @@ fn constants(b: &mut Build<'_>, rule: &crate::profile::Rule) -> Result<RuleIds, 
     };
     Ok(RuleIds {
         drift_scale: matrix(1, vec![rule.drift_scale])?,
+        floors: rule.floors.map(|floors| matrix(1, floors.to_vec())).transpose()?,
         centre: matrix(1, rule.centre.to_vec())?,
         scale: matrix(1, rule.scale.to_vec())?,
         means: matrix(rule.means.nrows(), rule.means.iter().copied().collect())?,

@@ -9,7 +9,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use taste_graph::{Build, Dim, Id, OpError};
 use taste_ops::functions;
 
-use crate::{Error, error::request};
+use crate::{Error, error::request, stats::robust::Quantile};
 
 /// What the features are made of.
 pub(crate) struct Ingredients {
@@ -32,6 +32,12 @@ const ENERGY_DRIFT: usize = 3;
 
 /// Keeps logarithms and quotients finite in single precision.
 const TINY: f64 = 1e-30;
+
+/// The features whose logarithms reach down to rounding: those of residuals and of drifts of probabilities.
+const ROUNDED: usize = 2;
+/// Where probabilities saturate, residuals of a smooth model are differences that rounding leaves at about 1e-7 of
+/// what residuals are elsewhere. Below this share of them, their logarithm is not looked at.
+const LEAST_SHARE: f64 = 1e-3;
 
 /// ∇p = p·(g − ḡ) for every class: N × K × D.
 pub(crate) fn probability_gradients(
@@ -113,6 +119,8 @@ pub(crate) fn features(
 pub(crate) struct Rule {
     /// What the energy drift is divided by before asinh.
     pub(crate) drift_scale: f64,
+    /// The least values of the features that reach down to rounding, if the residuals are such.
+    pub(crate) floors: Option<[f64; ROUNDED]>,
     /// What every feature is centred and divided by.
     pub(crate) centre: Array1<f64>,
     pub(crate) scale: Array1<f64>,
@@ -128,6 +136,7 @@ impl Rule {
         raw: &ArrayView2<'_, f64>,
         classes: &[usize],
         class_count: usize,
+        rounded: bool,
     ) -> Result<Self, Error> {
         let (n, f) = raw.dim();
         if n < 2 * f {
@@ -139,6 +148,15 @@ impl Rule {
         let drift_scale = median(raw.column(ENERGY_DRIFT).iter().map(|v| v.abs()).collect())
             .max(f64::from(f32::MIN_POSITIVE));
         let mut z = raw.to_owned();
+        let floors = rounded.then(|| {
+            [0, 1].map(|at| {
+                let top = Quantile::Linear.of(&raw.column(at).to_vec(), 0.99);
+                top.unwrap_or(0.0) + LEAST_SHARE.ln()
+            })
+        });
+        for (at, floor) in floors.iter().flatten().enumerate() {
+            z.column_mut(at).mapv_inplace(|v| v.max(*floor));
+        }
         z.column_mut(ENERGY_DRIFT).mapv_inplace(|v| (v / drift_scale).asinh());
         let centre: Array1<f64> =
             z.axis_iter(Axis(1)).map(|c| median(c.iter().copied().collect())).collect();
@@ -163,7 +181,7 @@ impl Rule {
         }
         let whitening = inverse_factor(&covariance)
             .ok_or_else(|| request("the features of the profile are not finite on the data"))?;
-        Ok(Self { drift_scale, centre, scale, means, whitening })
+        Ok(Self { drift_scale, floors, centre, scale, means, whitening })
     }
 }
 
@@ -214,6 +232,7 @@ fn inverse_factor(a: &Array2<f64>) -> Option<Array2<f64>> {
 /// Parameters of the rule in the graph.
 pub(crate) struct RuleIds {
     pub(crate) drift_scale: Id,
+    pub(crate) floors: Option<Id>,
     pub(crate) centre: Id,
     pub(crate) scale: Id,
     pub(crate) means: Id,
@@ -229,7 +248,15 @@ pub(crate) fn distance(
 ) -> Result<Id, OpError> {
     let (rows, count) = (b.fact(raw).shape[0], b.fact(raw).shape[1]);
     let count = count.as_fixed().and_then(|c| usize::try_from(c).ok()).unwrap_or(0);
-    let before = functions::slice(b, raw, 1, 0, ENERGY_DRIFT)?;
+    let mut before = functions::slice(b, raw, 1, 0, ENERGY_DRIFT)?;
+    if let Some(floors) = rule.floors {
+        let rounded = functions::slice(b, raw, 1, 0, ROUNDED)?;
+        let above = b.sub(rounded, floors)?;
+        let above = functions::relu(b, above)?;
+        let floored = b.add(above, floors)?;
+        let others = functions::slice(b, raw, 1, ROUNDED, ENERGY_DRIFT - ROUNDED)?;
+        before = functions::concat(b, &[floored, others], 1)?;
+    }
     let drift = functions::slice(b, raw, 1, ENERGY_DRIFT, 1)?;
     let after = functions::slice(b, raw, 1, ENERGY_DRIFT + 1, count - ENERGY_DRIFT - 1)?;
     let inverse = functions::reciprocal(b, rule.drift_scale)?;

@@ -50,10 +50,15 @@ impl<'a> Division<'a> {
         )]
         let needed = (1.0 / alpha - 1e-9).ceil() as usize - 1;
         if scored < needed.max(1) || division.adjust_part().count() == Some(0) {
-            let from = (2.0 * needed.max(1) as f64 / share).ceil();
+            let both = 2 * needed.max(1);
+            let remedy = if most < both && available as f64 * share >= both as f64 {
+                format!("hold out {both} samples or more (--held-out)")
+            } else {
+                format!("give about {} samples or more", (both as f64 / share).ceil())
+            };
             return Err(request(format!(
                 "{}: alpha = {alpha} needs at least {needed} calibration samples, and {scored} of its {available} \
-                 samples serve for that; give about {from} samples or more, or a larger --alpha",
+                 samples serve for that; {remedy}, or a larger --alpha",
                 held_out.name(),
             )));
         }

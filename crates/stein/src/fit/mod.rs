@@ -256,7 +256,8 @@ impl<'a> Fit<'a> {
         let residual =
             residual::build(&mut draft, &*score, &self.operator, plan.subject, plan.map)?;
         let held_out = self.adjust(&draft, &residual, &division)?;
-        let learnt = held_out.learn(plan.aggregate, plan.tail)?;
+        let closed = residual.method.as_ref().is_some_and(|(m, _)| *m == Method::ClosedForm);
+        let learnt = held_out.learn(plan.aggregate, plan.tail, !closed)?;
         let baseline = held_out.baseline();
         let mut b = draft.build();
         let adjusted = decision::adjust(&mut b, &residual, &baseline)?;

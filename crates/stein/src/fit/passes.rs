@@ -94,14 +94,19 @@ impl HeldOut {
         }
     }
 
-    /// What the aggregate learns.
-    pub(crate) fn learn(&self, aggregate: Aggregate, tail: Tail) -> Result<Learnt, Error> {
+    /// What the aggregate learns; whether small residuals are `rounded` depends on how they are computed.
+    pub(crate) fn learn(
+        &self,
+        aggregate: Aggregate,
+        tail: Tail,
+        rounded: bool,
+    ) -> Result<Learnt, Error> {
         let rule = match aggregate {
             Aggregate::Profile { .. } => {
                 let rows = self.kept_classes.len();
                 let raw = Array2::from_shape_vec((rows, self.features), self.kept_features.clone())
                     .map_err(|e| request(e.to_string()))?;
-                Some(Rule::fit(&raw.view(), &self.kept_classes, self.classes)?)
+                Some(Rule::fit(&raw.view(), &self.kept_classes, self.classes, rounded)?)
             }
             _ => None,
         };
@@ -125,9 +130,13 @@ impl HeldOut {
     }
 }
 
+/// Scores on different engines agree to this share of themselves. Calibration scores are taken as that much larger, so that
+/// samples that are alike, as all are where a softmax is saturated, are alike for all engines.
+const AGREE: f32 = 1e-4;
+
 /// What the second pass finds.
 pub(crate) struct Calibrated {
-    /// In the order of samples; NaN where there is none.
+    /// In the order of samples, larger by [`AGREE`]; NaN where there is none.
     pub(crate) scores: Vec<f32>,
     /// Samples whose score is no number.
     pub(crate) not_finite: usize,
@@ -310,7 +319,7 @@ impl Fit<'_> {
             width = components.ncols() + 2;
             for i in 0..score.nrows() {
                 let s = score[[i, 0]];
-                found.scores.push(if s.is_finite() { s } else { f32::NAN });
+                found.scores.push(if s.is_finite() { s + AGREE * s.abs() } else { f32::NAN });
                 if !s.is_finite() {
                     found.not_finite += 1;
                     found.largest.extend(map.as_ref().map(|_| f32::MAX));

@@ -66,7 +66,7 @@ pub const FAMILIES: &[Family] = &[
 
 /// Reads a specification as the user writes it.
 pub fn parse(text: &str) -> Result<Box<dyn Specification>, Error> {
-    let (name, arguments) = match text.split_once(':') {
+    let (name, arguments) = match text.split_once([':', ',']) {
         Some((name, arguments)) => (name, Some(arguments)),
         None => (text, None),
     };
@@ -92,6 +92,9 @@ mod tests {
             ("gmm:8", true),
             ("gmm:3,diagonal", true),
             ("gmm:3,noise=0.1", true),
+            ("gmm,noise=0.1", true),
+            ("gaussian,noise=0.05", true),
+            ("gmm,diagonal", true),
             ("gaussian:noise=0.05", true),
             ("kde:noise=0", true),
             ("gmm:diagonal", true),
