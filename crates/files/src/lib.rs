@@ -34,9 +34,10 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Starts a file; its folder must be there.
+    /// Starts a file; its folder must be there. A link stays, and what it points to is replaced; a device, a pipe or a folder
+    /// is refused.
     pub fn create(target: &Path) -> io::Result<Self> {
-        let target = target.to_owned();
+        let target = replaceable(target)?;
         if let Some(file) = unnamed::create(folder_of(&target)) {
             return Ok(Self { file: BufWriter::new(file), hidden: None, target });
         }
@@ -100,6 +101,20 @@ impl Drop for AtomicFile {
     }
 }
 
+/// The file behind a name, if it may be replaced.
+fn replaceable(target: &Path) -> io::Result<PathBuf> {
+    let target = match fs::symlink_metadata(target) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(target)?,
+        _ => target.to_owned(),
+    };
+    match fs::metadata(&target) {
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::new(ErrorKind::InvalidInput, "it is there, and is not a plain file"))
+        }
+        _ => Ok(target),
+    }
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -125,6 +140,24 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder");
         entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_are_followed_and_what_is_no_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (real, link) = (folder.path().join("real.txt"), folder.path().join("link.txt"));
+        fs::write(&real, "old").expect("written");
+        std::os::unix::fs::symlink("real.txt", &link).expect("a link");
+        let mut file = AtomicFile::create(&link).expect("a file");
+        file.write_all(b"new").expect("written");
+        file.commit().expect("committed");
+        assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+        assert_eq!(fs::read_to_string(&real).expect("read"), "new");
+        for other in [Path::new("/dev/null"), folder.path()] {
+            let refused = AtomicFile::create(other).expect_err("no file").to_string();
+            assert!(refused.contains("not a plain file"), "{refused}");
+        }
     }
 
     #[test]

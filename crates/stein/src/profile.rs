@@ -37,7 +37,7 @@ const TINY: f64 = 1e-30;
 const ROUNDED: usize = 2;
 /// Where probabilities saturate, residuals of a smooth model are differences that rounding leaves at about 1e-7 of
 /// what residuals are elsewhere. Below this share of them, their logarithm is not looked at.
-const LEAST_SHARE: f64 = 1e-3;
+const LEAST_SHARE: f64 = 3e-3;
 
 /// ∇p = p·(g − ḡ) for every class: N × K × D.
 pub(crate) fn probability_gradients(

@@ -42,6 +42,35 @@ fn every_aggregate_gives_scores_that_both_engines_agree_on() {
 }
 
 #[test]
+fn where_a_smooth_model_saturates_engines_still_agree() {
+    let model = network(&[4, 16, 3], "Softplus", 1);
+    let wide = |rows, seed| {
+        let values = normal(rows, 4, 0.0, seed).values().mapv(|v| 12.0 * v);
+        InMemory::new("wide", values)
+    };
+    for aggregate in ["profile", "l2"] {
+        let detector = Fit::new(&model, Box::new(Scaled(1.0 / 144.0)))
+            .aggregate(aggregate.parse().expect("an aggregate"))
+            .backend(Backend::Rten, 1)
+            .run(&wide(1200, 2), None)
+            .expect("a detector");
+        let found = [Backend::Rten, Backend::Reference].map(|backend| {
+            let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
+            scorer.score(wide(300, 9).values()).expect("scores")
+        });
+        let [a, b] = &found;
+        let largest = b.score.iter().copied().fold(0.0, f32::max);
+        for (x, y) in a.score.iter().zip(&b.score) {
+            assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
+        }
+        let apart = a.p_value.iter().zip(&b.p_value).map(|(x, y)| (x - y).abs());
+        let most = apart.fold(0.0, f32::max);
+        assert!(most < 0.01, "{aggregate}: p-values lie {most} apart");
+        assert_eq!(a.flag, b.flag, "{aggregate}");
+    }
+}
+
+#[test]
 fn p_values_and_flags_are_those_of_the_calibration_scores() {
     for aggregate in ["l2", "predicted", "profile"] {
         let detector = fit(aggregate);
