@@ -230,7 +230,7 @@ fn pictures(
         let over = |map: Array2<f32>| {
             let panel = Panel::map(map).outline(threshold);
             match &picture {
-                Some(picture) => panel.over(picture.clone()),
+                Some(picture) => panel.over(picture.clone().in_grey()),
                 None => panel,
             }
         };

@@ -162,7 +162,7 @@ impl Images {
             None if self.size != (height, width) => {
                 let (first, (h, w)) = (self.first.display(), self.size);
                 Err(Bad::Misfit(format!(
-                    "it is {height} × {width}, and {first} is {h} × {w}; --resize brings them to one size"
+                    "it is {height} × {width}, and {first} is {h} × {w}; `fit --resize` brings all to one size"
                 )))
             }
             _ => Ok(pixels),
