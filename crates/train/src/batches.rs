@@ -98,11 +98,17 @@ impl Batches {
         self.make(&rows, &mut noise, Some(&mut change))
     }
 
-    /// The first held-out samples, in parts of the size of a batch; the same in every call.
-    pub(crate) fn held_out(&self, most: usize) -> impl Iterator<Item = (Batch, Vec<usize>)> {
+    /// The first held-out samples, in parts of the size of a batch; with other noise in every round, and the same in every
+    /// call.
+    pub(crate) fn held_out(
+        &self,
+        most: usize,
+        round: usize,
+    ) -> impl Iterator<Item = (Batch, Vec<usize>)> {
         let rows = &self.held_out[..self.held_out.len().min(most)];
-        rows.chunks(self.size.max(1)).enumerate().map(|(part, rows)| {
-            let mut noise = stream(self.seed, Purpose::HeldOutNoise, part);
+        let parts = self.held_out.len().div_ceil(self.size.max(1));
+        rows.chunks(self.size.max(1)).enumerate().map(move |(part, rows)| {
+            let mut noise = stream(self.seed, Purpose::HeldOutNoise, round * parts + part);
             (self.make(rows, &mut noise, None), rows.to_vec())
         })
     }

@@ -38,6 +38,7 @@ struct Notes {
     updates: u64,
     misses: usize,
     pending: (f64, usize),
+    last: Option<HeldOut>,
     best: Option<HeldOut>,
     curve: Vec<Point>,
 }
@@ -74,6 +75,7 @@ impl Checkpoint {
             updates: state.adam.updates,
             misses: state.misses,
             pending: state.pending,
+            last: state.last,
             best: state.best.as_ref().map(|b| b.1),
             curve: state.curve.clone(),
         };
@@ -161,6 +163,7 @@ impl Checkpoint {
             },
             best: notes.best.map(|best| Ok::<_, Error>((read("best")?, best))).transpose()?,
             curve: notes.curve,
+            last: notes.last,
             misses: notes.misses,
             pending: notes.pending,
         }))

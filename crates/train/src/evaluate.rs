@@ -1,6 +1,8 @@
 //! How weights do on samples that they did not learn from.
 
+use ndarray::ArrayViewD;
 use taste_engine::Value;
+use taste_stein::stats::moments::Summary;
 
 use crate::{
     Error,
@@ -11,50 +13,89 @@ use crate::{
     trained::{HeldOut, Stein},
 };
 
-/// Goes through the first `most` held-out samples; `noise` is what samples get where the network tells it.
+/// How thoroughly held-out samples are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// The first of them, up to so many.
+    pub(crate) samples: usize,
+    /// How often noise is drawn for each.
+    pub(crate) rounds: usize,
+}
+
+/// What a sample's draws of noise add up to.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    loss: f64,
+    ratio: f64,
+}
+
+/// Goes through held-out samples; `noise` is what samples get where the network tells it.
 pub(crate) fn evaluate(
     batches: &Batches,
-    most: usize,
     check: &mut Check,
     weights: &Weights,
     noise: Option<Noise>,
+    effort: Effort,
 ) -> Result<HeldOut, Error> {
-    let (mut sum, mut right, mut labelled, mut count) = (0.0, 0usize, 0usize, 0usize);
-    let mut ratios = Vec::new();
-    for (batch, rows) in batches.held_out(most) {
-        let (loss, results) = check.run(&batch, weights)?;
-        sum += loss;
-        count += rows.len();
-        for (result, &row) in results.outer_iter().zip(&rows) {
-            let Some(class) = batches.class(row) else { continue };
-            let best = result.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            right += usize::from(best.is_some_and(|(at, _)| at == class));
-            labelled += 1;
-        }
-        if let Some(noise) = noise {
-            stein_ratios(&batch, &results, noise, &mut ratios);
+    let samples = batches.held_out_len().min(effort.samples);
+    let rounds = if noise.is_some() { effort.rounds.max(1) } else { 1 };
+    let (mut total, mut right, mut labelled) = (0.0, 0usize, 0usize);
+    let mut sums = vec![Sums::default(); samples];
+    for round in 0..rounds {
+        let mut place = 0;
+        for (batch, rows) in batches.held_out(samples, round) {
+            let (loss, results) = check.run(&batch, weights)?;
+            total += loss;
+            for (position, (result, &row)) in results.outer_iter().zip(&rows).enumerate() {
+                if let Some(class) = batches.class(row) {
+                    let best = result.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+                    right += usize::from(best.is_some_and(|(at, _)| at == class));
+                    labelled += 1;
+                }
+                if let Some(found) = noise.and_then(|n| judge(&batch, position, &result, n)) {
+                    let sum = &mut sums[place + position];
+                    sum.loss += found.loss;
+                    sum.ratio += found.ratio;
+                }
+            }
+            place += rows.len();
         }
     }
-    let accuracy = (labelled > 0).then(|| right as f64 / labelled as f64);
-    let stein = (ratios.len() > 1).then(|| {
-        let number = ratios.len() as f64;
-        let ratio = ratios.iter().sum::<f64>() / number;
-        let spread: f64 = ratios.iter().map(|r| (r - ratio).powi(2)).sum();
-        Stein { ratio, error: (spread / (number * (number - 1.0))).sqrt() }
-    });
-    Ok(HeldOut { loss: sum / count.max(1) as f64, accuracy, stein, samples: count })
+    // Draws for one sample are not independent, so errors are those of means by sample.
+    let by_sample = |of: fn(&Sums) -> f64| {
+        let means: Vec<f64> = sums.iter().map(|s| of(s) / rounds as f64).collect();
+        noise.and_then(|_| Summary::of(&means))
+    };
+    let stein = by_sample(|s| s.ratio)
+        .map(|ratio| Stein { ratio: ratio.mean, error: ratio.standard_error() });
+    Ok(HeldOut {
+        loss: total / (samples * rounds).max(1) as f64,
+        error: by_sample(|s| s.loss).map(|loss| loss.standard_error()),
+        accuracy: (labelled > 0).then(|| right as f64 / labelled as f64),
+        stein,
+        samples,
+    })
 }
 
-/// −s(x̃)·x̃ / D of every noisy sample, with s = −ε / spread.
-fn stein_ratios(batch: &Batch, noise: &ndarray::ArrayD<f32>, kind: Noise, ratios: &mut Vec<f64>) {
-    let Value::F32(inputs) = &batch.input else { return };
-    for (row, (input, noise)) in inputs.outer_iter().zip(noise.outer_iter()).enumerate() {
-        let level = match &batch.level {
-            Some(Value::F32(levels)) => levels.iter().nth(row).copied().map_or(0.0, f64::from),
-            _ => 0.0,
-        };
-        let product: f64 =
-            input.iter().zip(&noise).map(|(&x, &e)| f64::from(x) * f64::from(e)).sum();
-        ratios.push(product / (kind.at(level).spread * input.len().max(1) as f64));
-    }
+/// The mean of (ε̂ − ε)² over the entries of a noisy sample x̃, and −s(x̃)·x̃ / D with s = −ε̂ / spread.
+fn judge(
+    batch: &Batch,
+    position: usize,
+    found: &ArrayViewD<'_, f32>,
+    noise: Noise,
+) -> Option<Sums> {
+    let (Value::F32(inputs), Value::F32(targets)) = (&batch.input, &batch.target) else {
+        return None;
+    };
+    let level = match &batch.level {
+        Some(Value::F32(levels)) => f64::from(*levels.iter().nth(position)?),
+        _ => 0.0,
+    };
+    let row = ndarray::Axis(0);
+    let (input, drawn) = (inputs.index_axis(row, position), targets.index_axis(row, position));
+    let entries = found.len().max(1) as f64;
+    let wide = |v: &f32| f64::from(*v);
+    let squares: f64 = found.iter().zip(&drawn).map(|(f, d)| (wide(f) - wide(d)).powi(2)).sum();
+    let product: f64 = found.iter().zip(&input).map(|(f, x)| wide(f) * wide(x)).sum();
+    Some(Sums { loss: squares / entries, ratio: product / (noise.at(level).spread * entries) })
 }

@@ -136,6 +136,12 @@ impl Fitted {
             return Err(fail("there are no samples to test with".to_owned()));
         }
         let accuracy = Some(right as f64 / count as f64);
-        Ok(HeldOut { loss: loss / count as f64, accuracy, stein: None, samples: count })
+        Ok(HeldOut {
+            loss: loss / count as f64,
+            error: None,
+            accuracy,
+            stein: None,
+            samples: count,
+        })
     }
 }

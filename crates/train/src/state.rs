@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) average: Option<Weights>,
     pub(crate) adam: Adam,
     pub(crate) curve: Vec<Point>,
+    /// The newest judgement on held-out samples.
+    pub(crate) last: Option<HeldOut>,
     /// The weights that did best on held-out samples, if the best are wanted.
     pub(crate) best: Option<(Weights, HeldOut)>,
     /// The sum of the losses since the last point of the curve, and how many they are.
@@ -47,6 +49,7 @@ impl State {
             average: averages.then(|| weights.clone()),
             weights,
             curve: Vec::new(),
+            last: None,
             best: None,
             misses: 0,
             pending: (0.0, 0),
@@ -90,6 +93,7 @@ impl State {
         let loss = sum / count.max(1) as f64;
         let point = Point { step: self.step, loss, held_out: held_out.map(|h| h.loss) };
         self.curve.push(point);
+        self.last = held_out;
         if let Some(held_out) = held_out.filter(|_| keep_best) {
             if self.best.as_ref().is_some_and(|(_, best)| best.loss <= held_out.loss) {
                 self.misses += 1;

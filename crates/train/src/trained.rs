@@ -57,6 +57,8 @@ impl Pace {
 pub struct HeldOut {
     /// The mean loss.
     pub loss: f64,
+    /// Its standard error, for scores.
+    pub error: Option<f64>,
     /// The share of right classes, for classifiers.
     pub accuracy: Option<f64>,
     /// The Stein identity, for scores.

@@ -16,7 +16,7 @@ use crate::{
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
     error::request,
-    evaluate::evaluate,
+    evaluate::{Effort, evaluate},
     loss::Loss,
     noise::{Diffusion, Noise},
     schedule::Schedule,
@@ -65,6 +65,11 @@ pub struct Training<'a> {
 const POINTS: usize = 100;
 /// How often progress is told, at least.
 const TELL: Duration = Duration::from_millis(500);
+/// On the way, held-out samples are judged for a tenth of the time, but at least so many.
+const JUDGED: (usize, usize) = (10, 256);
+/// How many entries get noise in the last judgement, if need be by drawing several times for each: few would leave more to
+/// chance than networks differ by.
+const DRAWN: usize = 100_000;
 /// A loss that has grown this much does not come back.
 const BEYOND: f64 = 1e6;
 /// How many entries of held-out samples, and how many samples, stay with the result.
@@ -424,8 +429,14 @@ impl<'a> Training<'a> {
         let mut told = started;
         let mut first_loss = None;
         let every = self.steps.div_ceil(POINTS);
-        // A pass forward is a third of a step: a glance costs a tenth of the steps since the last.
-        let glance = (every * self.batch / 3).max(self.batch);
+        // A step takes as long as about three judgements of its samples.
+        let often =
+            Effort { samples: (every * batches.size() * 3 / JUDGED.0).max(JUDGED.1), rounds: 1 };
+        let entries: usize = self.network.sample_shape().iter().product();
+        let at_last = Effort {
+            samples: usize::MAX,
+            rounds: DRAWN.div_ceil((batches.held_out_len() * entries).max(1)),
+        };
         let tell = |state: &State, point: Point, rate: f64| {
             let elapsed = started.elapsed();
             let done = (state.step - resumed).max(1) as f64;
@@ -455,7 +466,7 @@ impl<'a> Training<'a> {
             state.pending = (state.pending.0 + loss, state.pending.1 + 1);
             if state.pending.1 == every || state.step == self.steps {
                 let held_out = match &mut check {
-                    Some(check) => Some(evaluate(&batches, glance, check, state.result(), noise)?),
+                    Some(check) => Some(evaluate(&batches, check, state.result(), noise, often)?),
                     None => None,
                 };
                 let point = state.note(held_out, self.patience.is_some());
@@ -472,13 +483,13 @@ impl<'a> Training<'a> {
         if let Some(checkpoint) = &mut checkpoint {
             checkpoint.save(&state)?;
         }
-        let weights = match state.best.take() {
-            Some((weights, _)) => weights,
-            None => state.result().clone(),
+        let (weights, held_out) = match state.best.take() {
+            Some((weights, held_out)) => (weights, Some(held_out)),
+            None => (state.result().clone(), state.last),
         };
         let held_out = match &mut check {
-            Some(check) => Some(evaluate(&batches, usize::MAX, check, &weights, noise)?),
-            None => None,
+            Some(check) => Some(evaluate(&batches, check, &weights, noise, at_last)?),
+            None => held_out,
         };
         Ok(Trained {
             network: self.network.clone(),

@@ -171,7 +171,13 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "FILE", help_heading = "Training")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// How often
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, help_heading = "Training")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60.0,
+        allow_hyphen_values = true,
+        help_heading = "Training"
+    )]
     pub(crate) checkpoint_every: f64,
     /// The shape of a sample, as 3,32,32 [default: as the file has it]
     #[arg(long, value_name = "SIZES", help_heading = "Data")]

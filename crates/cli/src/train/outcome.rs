@@ -129,10 +129,11 @@ impl Outcome {
             let accuracy = held_out
                 .accuracy
                 .map_or_else(String::new, |a| format!(", {:.2} % right", 100.0 * a));
+            let error = held_out.error.map_or_else(String::new, |e| format!(" ± {}", number(e)));
             let samples = count(held_out.samples, "sample");
             facts.push((
                 "held out",
-                format!("loss {}{accuracy} ({samples})", number(held_out.loss)),
+                format!("loss {}{error}{accuracy} ({samples})", number(held_out.loss)),
             ));
         }
         if let Some(test) = self.test {

@@ -46,6 +46,8 @@ pub(super) fn of_score(
             ),
         );
     }
+    let chance = 2.0 * held_out.error.unwrap_or(0.0) / gaussian.unwrap_or(1.0);
+    let close = CLOSE.max(chance);
     match gaussian.filter(|g| *g > 0.0).map(|g| 1.0 - loss / g) {
         None => Verdict::new(
             true,
@@ -55,7 +57,7 @@ pub(super) fn of_score(
                 falling(curve)
             ),
         ),
-        Some(gain) if gain > CLOSE => Verdict::new(
+        Some(gain) if gain > close => Verdict::new(
             true,
             format!(
                 "It beats the best Gaussian by {:.0} % of its loss.{}",
@@ -63,11 +65,13 @@ pub(super) fn of_score(
                 falling(curve)
             ),
         ),
-        Some(gain) if gain > -CLOSE => Verdict::new(
+        Some(gain) if gain > -close => Verdict::new(
             true,
             format!(
-                "It is as good as the best Gaussian: the data are close to one at this noise, and --score gaussian costs \
-                 less; or more steps or less noise would show what a Gaussian misses.{}",
+                "It is as good as the best Gaussian, as far as {} held-out samples can tell: the data are close to one at \
+                 this noise, and --score gaussian costs less; or more steps or another noise would show what a Gaussian \
+                 misses.{}",
+                held_out.samples,
                 falling(curve)
             ),
         ),
@@ -155,7 +159,7 @@ mod tests {
 
     fn held_out(loss: f64, ratio: f64) -> Option<HeldOut> {
         let stein = Some(Stein { ratio, error: 0.01 });
-        Some(HeldOut { loss, accuracy: None, stein, samples: 100 })
+        Some(HeldOut { loss, error: Some(0.001), accuracy: None, stein, samples: 100 })
     }
 
     fn curve(losses: &[f64]) -> Vec<Point> {
@@ -179,6 +183,8 @@ mod tests {
             assert_eq!(verdict.is_good, is_good, "{verdict:?}");
             assert!(verdict.text.contains(part), "{verdict:?}");
         }
+        let unsure = held_out(0.3, 1.0).map(|h| HeldOut { error: Some(0.1), ..h });
+        assert!(of_score(unsure, Some(0.4), &flat).text.contains("as far as 100 held-out"));
         let falling: Vec<f64> = (0..30).map(|i| 1.0 - 0.02 * f64::from(i)).collect();
         let verdict = of_score(held_out(0.3, 1.0), Some(0.4), &curve(&falling));
         assert!(verdict.text.contains("more steps would help"), "{verdict:?}");
@@ -190,7 +196,8 @@ mod tests {
     #[test]
     fn tasks_are_held_against_doing_nothing() {
         let flat = curve(&[0.5; 30]);
-        let good = HeldOut { loss: 0.1, accuracy: Some(0.97), stein: None, samples: 9 };
+        let good =
+            HeldOut { loss: 0.1, error: None, accuracy: Some(0.97), stein: None, samples: 9 };
         assert!(of_task(Some(good), 0.7, &flat).text.contains("97.0 %"));
         assert!(!of_task(Some(HeldOut { loss: 0.7, ..good }), 0.7, &flat).is_good);
         let number = HeldOut { accuracy: None, ..good };

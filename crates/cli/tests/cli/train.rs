@@ -219,8 +219,7 @@ fn killed(place: &Place, arguments: &str, checkpoint: &str) {
 #[test]
 fn a_killed_run_goes_on_to_the_same_weights() {
     let place = ready(&CLASSIFIER);
-    let train =
-        "train score --data train.npy --steps 3000 --batch 64 --seed 7 --checkpoint-every 0 --out";
+    let train = "train score --data train.npy --steps 3000 --batch 64 --seed 7 --checkpoint-every 0.05 --out";
     place.ok(&format!("{train} whole.onnx -q"));
     let interrupted = format!("{train} killed.onnx");
     killed(&place, &interrupted, "killed.onnx.checkpoint");
@@ -243,7 +242,7 @@ fn a_killed_run_goes_on_to_the_same_weights() {
 #[test]
 fn a_checkpoint_of_another_network_is_refused() {
     let place = ready(&CLASSIFIER);
-    let train = "train score --data train.npy --steps 3000 --checkpoint-every 0 --checkpoint kept --out m.onnx";
+    let train = "train score --data train.npy --steps 3000 --checkpoint-every 0.05 --checkpoint kept --out m.onnx";
     killed(&place, train, "kept");
     place.fails(&format!("{train} --sigma 0.3"), "kept: it belongs to another run: its goal");
     place.fails(&format!("{train} --seed 1"), "its seed is 0, and here it is 1");
