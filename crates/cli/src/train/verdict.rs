@@ -157,9 +157,9 @@ mod tests {
 
     use super::*;
 
-    fn held_out(loss: f64, ratio: f64) -> Option<HeldOut> {
+    fn held_out(loss: f64, ratio: f64) -> HeldOut {
         let stein = Some(Stein { ratio, error: 0.01 });
-        Some(HeldOut { loss, error: Some(0.001), accuracy: None, stein, samples: 100 })
+        HeldOut { loss, error: Some(0.001), accuracy: None, stein, samples: 100 }
     }
 
     fn curve(losses: &[f64]) -> Vec<Point> {
@@ -171,25 +171,25 @@ mod tests {
     fn every_outcome_has_its_words() {
         let flat = curve(&[0.5; 30]);
         for (held_out, gaussian, is_good, part) in [
-            (held_out(0.3, 1.0), Some(0.4), true, "beats the best Gaussian by 25 %"),
-            (held_out(0.4, 1.0), Some(0.4), true, "as good as the best Gaussian"),
-            (held_out(0.5, 1.0), Some(0.4), false, "20 % lower"),
-            (held_out(1.2, 1.0), Some(0.4), false, "worse than none"),
-            (held_out(0.3, 0.5), Some(0.4), false, "0.50 times the size"),
-            (held_out(0.3, 1.0), None, true, "70 % of the noise"),
+            (Some(held_out(0.3, 1.0)), Some(0.4), true, "beats the best Gaussian by 25 %"),
+            (Some(held_out(0.4, 1.0)), Some(0.4), true, "as good as the best Gaussian"),
+            (Some(held_out(0.5, 1.0)), Some(0.4), false, "20 % lower"),
+            (Some(held_out(1.2, 1.0)), Some(0.4), false, "worse than none"),
+            (Some(held_out(0.3, 0.5)), Some(0.4), false, "0.50 times the size"),
+            (Some(held_out(0.3, 1.0)), None, true, "70 % of the noise"),
             (None, Some(0.4), false, "No samples were held out"),
         ] {
             let verdict = of_score(held_out, gaussian, &flat);
             assert_eq!(verdict.is_good, is_good, "{verdict:?}");
             assert!(verdict.text.contains(part), "{verdict:?}");
         }
-        let unsure = held_out(0.3, 1.0).map(|h| HeldOut { error: Some(0.1), ..h });
+        let unsure = Some(HeldOut { error: Some(0.1), ..held_out(0.3, 1.0) });
         assert!(of_score(unsure, Some(0.4), &flat).text.contains("as far as 100 held-out"));
         let falling: Vec<f64> = (0..30).map(|i| 1.0 - 0.02 * f64::from(i)).collect();
-        let verdict = of_score(held_out(0.3, 1.0), Some(0.4), &curve(&falling));
+        let verdict = of_score(Some(held_out(0.3, 1.0)), Some(0.4), &curve(&falling));
         assert!(verdict.text.contains("more steps would help"), "{verdict:?}");
         let rising: Vec<f64> = falling.into_iter().rev().collect();
-        let verdict = of_score(held_out(0.5, 1.0), Some(0.4), &curve(&rising));
+        let verdict = of_score(Some(held_out(0.5, 1.0)), Some(0.4), &curve(&rising));
         assert!(verdict.text.contains("by heart"), "{verdict:?}");
     }
 
