@@ -54,7 +54,9 @@ impl<'a> Division<'a> {
             let remedy = if most < both && available as f64 * share >= both as f64 {
                 format!("hold out {both} samples or more (--held-out)")
             } else {
-                format!("give about {} samples or more", (both as f64 / share).ceil())
+                // Parts are drawn: some more than the mean are needed to be sure.
+                let mean = both as f64 / share;
+                format!("give about {} samples or more", (mean + 5.0 * mean.sqrt()).ceil())
             };
             return Err(request(format!(
                 "{}: alpha = {alpha} needs at least {needed} calibration samples, and {scored} of its {available} \
