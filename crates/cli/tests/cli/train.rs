@@ -294,7 +294,9 @@ fn what_can_not_be_learned_is_one_sentence() {
     place.write("bad.npy", &ArrayD::<f32>::from_elem(vec![9, 4], f32::NAN));
     place.fails("train score --data bad.npy --out m.onnx", "no samples with finite entries");
     place.fails("train score --data gone.npy --out m.onnx", "gone.npy");
-    place.fails("train", "");
+    let help = place.run("train");
+    assert_eq!((help.code, help.out.as_str()), (Some(2), ""), "{}", help.err);
+    assert!(help.err.contains("Usage: taste train <COMMAND>"), "{}", help.err);
 }
 
 #[test]
