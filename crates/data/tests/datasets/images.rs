@@ -83,7 +83,7 @@ fn images_of_two_sizes_need_resizing() {
     save(grey(6, 4, 9), &folder.path("b.png"));
     let sentence = read(folder.root(), &Options::default()).unwrap_err();
     assert!(sentence.contains("b.png: it is 4 × 6, and"), "{sentence}");
-    assert!(sentence.contains("a.png is 4 × 4; --resize"), "{sentence}");
+    assert!(sentence.contains("a.png is 4 × 4; `fit --resize`"), "{sentence}");
     let resize = Options { resize: Some((2, 5)), raw: true, ..Options::default() };
     let found = read(folder.root(), &resize).unwrap();
     assert_eq!(found.values.shape(), [2, 1, 2, 5]);
