@@ -1,6 +1,8 @@
 //! Arrays at the boundary of the engine.
 
-use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Slice};
+use ndarray::{ArrayD, ArrayViewD, Axis, CowArray, IxDyn, Slice};
+
+use crate::{Error, error::request};
 
 /// An array in the precision it comes in.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,27 +55,78 @@ impl Value {
         }
     }
 
+    /// The elements as integers.
+    #[expect(clippy::cast_possible_truncation, reason = "the caller asks for integers")]
+    fn to_i64(&self) -> ArrayD<i64> {
+        match self {
+            Self::F32(a) => a.mapv(|v| v as i64),
+            Self::F64(a) => a.mapv(|v| v as i64),
+            Self::I64(a) => a.clone(),
+        }
+    }
+
     /// Rows `start..end` along the first axis.
     #[must_use]
     pub fn rows(&self, start: usize, end: usize) -> Self {
-        map_value!(self, a => a.slice_axis(Axis(0), Slice::from(start..end)).to_owned())
+        self.part(0, start, end)
+    }
+
+    /// What lies between `start` and `end` along an axis.
+    #[must_use]
+    pub(crate) fn part(&self, axis: usize, start: usize, end: usize) -> Self {
+        map_value!(self, a => a.slice_axis(Axis(axis), Slice::from(start..end)).to_owned())
     }
 
     /// Values one after the other along the first axis; all have the precision of the first.
-    pub fn join(parts: &[&Self]) -> Result<Self, crate::Error> {
-        let fail = |e: ndarray::ShapeError| crate::Error::Request(e.to_string());
+    pub fn join(parts: &[&Self]) -> Result<Self, Error> {
+        Self::join_along(0, parts)
+    }
+
+    /// Values one after the other along an axis; all have the precision of the first.
+    pub(crate) fn join_along(axis: usize, parts: &[&Self]) -> Result<Self, Error> {
         macro_rules! joined {
             ($variant:ident, $convert:expr) => {{
-                let arrays: Vec<_> = parts.iter().map(|p| $convert(p)).collect();
+                let arrays: Vec<CowArray<'_, _, IxDyn>> = parts
+                    .iter()
+                    .map(|part| match part {
+                        Self::$variant(a) => CowArray::from(a),
+                        other => CowArray::from($convert(other)),
+                    })
+                    .collect();
                 let views: Vec<_> = arrays.iter().map(|a| a.view()).collect();
-                ndarray::concatenate(Axis(0), &views).map(Self::$variant).map_err(fail)
+                let joined = ndarray::concatenate(Axis(axis), &views);
+                let joined = joined.map_err(|e| request(e.to_string()))?;
+                // Along another axis than the first, other layouts come out.
+                Ok(Self::$variant(if joined.is_standard_layout() {
+                    joined
+                } else {
+                    joined.as_standard_layout().into_owned()
+                }))
             }};
         }
         match parts.first() {
-            None => Err(crate::Error::Request("there is nothing to join".to_owned())),
-            Some(Self::F32(_)) => joined!(F32, |p: &Self| p.to_f32()),
-            Some(Self::F64(_) | Self::I64(_)) => joined!(F64, |p: &Self| p.to_f64()),
+            None => Err(request("there is nothing to join")),
+            Some(Self::F32(_)) => joined!(F32, Self::to_f32),
+            Some(Self::F64(_)) => joined!(F64, Self::to_f64),
+            Some(Self::I64(_)) => joined!(I64, Self::to_i64),
         }
+    }
+
+    /// The sum of values of one shape, in the precision of the first; sums of integers are floats.
+    pub(crate) fn sum(parts: &[&Self]) -> Result<Self, Error> {
+        let (first, rest) =
+            parts.split_first().ok_or_else(|| request("there is nothing to add"))?;
+        if let Some(other) = rest.iter().find(|r| r.shape() != first.shape()) {
+            let (a, b) = (first.shape(), other.shape());
+            return Err(request(format!("a sum of arrays of shape {a:?} and {b:?}")));
+        }
+        Ok(match first {
+            Self::F32(a) => Self::F32(rest.iter().fold(a.clone(), |sum, part| match part {
+                Self::F32(b) => sum + b,
+                other => sum + other.to_f32(),
+            })),
+            _ => Self::F64(rest.iter().fold(first.to_f64(), |sum, part| sum + part.to_f64())),
+        })
     }
 
     /// Whether every element is a finite number.

@@ -3,12 +3,14 @@
 mod ort;
 mod reference;
 mod rten;
+mod shared;
 
 use std::{collections::HashMap, fmt, path::PathBuf, str::FromStr};
 
 use taste_graph::{Graph, Id};
 
 use crate::{Error, Model, Value};
+use shared::Samples;
 
 /// An engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,13 +37,27 @@ impl Backend {
         }
     }
 
-    /// Prepares a graph to be run many times.
+    /// Prepares a graph to be run many times. Samples must not depend on each other: threads run parts of a batch.
     pub fn compile(
         &self,
         graph: &Graph,
         outputs: &[(String, Id)],
         threads: usize,
     ) -> Result<Box<dyn Session>, Error> {
+        shared::session(self.read(graph, outputs)?, Samples::of(graph, outputs, false), threads)
+    }
+
+    /// Like [`Self::compile`], for a graph whose outputs are sums over the samples where they don't belong to one sample each.
+    pub fn compile_sums(
+        &self,
+        graph: &Graph,
+        outputs: &[(String, Id)],
+        threads: usize,
+    ) -> Result<Box<dyn Session>, Error> {
+        shared::session(self.read(graph, outputs)?, Samples::of(graph, outputs, true), threads)
+    }
+
+    fn read(&self, graph: &Graph, outputs: &[(String, Id)]) -> Result<Box<dyn Loaded>, Error> {
         let names: Vec<String> = outputs.iter().map(|o| o.0.clone()).collect();
         let bytes = || -> Result<Vec<u8>, Error> {
             Ok(taste_onnx::Model::new(graph.to_onnx(outputs)?).to_bytes()?)
@@ -49,18 +65,17 @@ impl Backend {
         Ok(match self {
             Self::Rten => {
                 rten::check(graph, outputs)?;
-                Box::new(rten::RtenSession::load(bytes()?, &names, threads)?)
+                Box::new(rten::RtenModel::new(bytes()?, &names)?)
             }
             Self::Ort { library } => {
-                Box::new(ort::OrtSession::load(bytes()?, library.as_deref(), &names, threads)?)
+                Box::new(ort::OrtModel::new(bytes()?, library.as_deref(), names)?)
             }
-            Self::Reference => Box::new(reference::ReferenceSession::new(graph, outputs)),
+            Self::Reference => Box::new(reference::ReferenceModel::new(graph, outputs)),
         })
     }
-}
 
-impl Backend {
-    /// Prepares a file that stands alone to be run many times.
+    /// Prepares a file that stands alone to be run many times. Samples lie along the first axis of everything, and do not
+    /// depend on each other.
     pub fn load(
         &self,
         model: &Model,
@@ -68,19 +83,18 @@ impl Backend {
         threads: usize,
     ) -> Result<Box<dyn Session>, Error> {
         let names: Vec<String> = outputs.iter().map(|&o| o.to_owned()).collect();
-        Ok(match self {
-            Self::Rten => {
-                Box::new(rten::RtenSession::load(model.onnx().to_bytes()?, &names, threads)?)
-            }
+        let loaded: Box<dyn Loaded> = match self {
+            Self::Rten => Box::new(rten::RtenModel::new(model.onnx().to_bytes()?, &names)?),
             Self::Ort { library } => {
                 let bytes = model.onnx().to_bytes()?;
-                Box::new(ort::OrtSession::load(bytes, library.as_deref(), &names, threads)?)
+                Box::new(ort::OrtModel::new(bytes, library.as_deref(), names)?)
             }
             Self::Reference => {
                 let (imported, _) = model.import(&names, &HashMap::new())?;
-                Box::new(reference::ReferenceSession::new(&imported.graph, &imported.outputs))
+                Box::new(reference::ReferenceModel::new(&imported.graph, &imported.outputs))
             }
-        })
+        };
+        shared::session(loaded, Samples::of_file(model.onnx(), outputs.len()), threads)
     }
 }
 
@@ -107,4 +121,15 @@ impl FromStr for Backend {
 pub trait Session: Send {
     /// Computes the outputs. A feed that the graph does not use is passed over.
     fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error>;
+}
+
+/// A graph that an engine has read.
+trait Loaded: Send {
+    /// A session with a number of threads; several run beside each other.
+    fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error>;
+
+    /// The bytes that every session takes for weights of its own.
+    fn weight_bytes(&self) -> usize {
+        0
+    }
 }

@@ -1,4 +1,8 @@
-use std::{env, path::Path, sync::Mutex};
+use std::{
+    env,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use ndarray::{ArrayD, IxDyn};
 use ort::{
@@ -7,29 +11,30 @@ use ort::{
     value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType},
 };
 
-use super::Session;
+use super::{Loaded, Session};
 use crate::{Error, Value};
 
 /// The name of the size that files leave open.
 const BATCH: &str = "N";
 
-/// A graph loaded into ONNX Runtime.
-pub(super) struct OrtSession {
-    source: Source,
+/// A graph in ONNX Runtime.
+struct OrtSession {
+    source: OrtModel,
+    threads: usize,
     /// For any number of samples.
     session: Inner,
     /// For the number of samples that came twice in a row: where sizes are known, the engine keeps more values in the
     /// layout of its convolutions.
     fixed: Option<(usize, Inner)>,
     last: Option<usize>,
-    outputs: Vec<String>,
 }
 
 /// What sessions are made from.
-struct Source {
+#[derive(Clone)]
+pub(super) struct OrtModel {
     environment: Environment,
-    bytes: Vec<u8>,
-    threads: usize,
+    bytes: Arc<[u8]>,
+    outputs: Vec<String>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
@@ -65,24 +70,13 @@ fn environment(library: Option<&Path>) -> Result<Environment, Error> {
 }
 
 impl OrtSession {
-    pub(super) fn load(
-        bytes: Vec<u8>,
-        library: Option<&Path>,
-        outputs: &[String],
-        threads: usize,
-    ) -> Result<Self, Error> {
-        let source = Source { environment: environment(library)?, bytes, threads };
-        let session = source.session(None)?;
-        Ok(Self { source, session, fixed: None, last: None, outputs: outputs.to_vec() })
-    }
-
     /// Makes a session of its own for a number of samples that comes a second time.
     fn settle(&mut self, rows: Option<usize>) -> Result<(), Error> {
         let again = rows.filter(|_| self.last == rows);
         self.last = rows;
         match again {
             Some(rows) if self.fixed.as_ref().is_none_or(|f| f.0 != rows) => {
-                self.fixed = Some((rows, self.source.session(Some(rows))?));
+                self.fixed = Some((rows, self.source.open(Some(rows), self.threads)?));
             }
             _ => {}
         }
@@ -108,18 +102,38 @@ impl OrtSession {
     }
 }
 
-impl Source {
-    fn session(&self, rows: Option<usize>) -> Result<Inner, Error> {
+impl OrtModel {
+    pub(super) fn new(
+        bytes: Vec<u8>,
+        library: Option<&Path>,
+        outputs: Vec<String>,
+    ) -> Result<Self, Error> {
+        Ok(Self { environment: environment(library)?, bytes: bytes.into(), outputs })
+    }
+
+    fn open(&self, rows: Option<usize>, threads: usize) -> Result<Inner, Error> {
         let mut builder = Inner::builder(&self.environment)
             .map_err(failed)?
             .with_optimization_level(GraphOptimizationLevel::All)
             .map_err(failed)?
-            .with_intra_threads(self.threads)
+            .with_intra_threads(threads)
             .map_err(failed)?;
         if let Some(rows) = rows.and_then(|r| i64::try_from(r).ok()) {
             builder = builder.with_dimension_override(BATCH, rows).map_err(failed)?;
         }
         builder.commit_from_memory(&self.bytes).map_err(failed)
+    }
+}
+
+impl Loaded for OrtModel {
+    fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error> {
+        let session = self.open(None, threads)?;
+        let source = self.clone();
+        Ok(Box::new(OrtSession { source, threads, session, fixed: None, last: None }))
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.bytes.len()
     }
 }
 
@@ -159,7 +173,8 @@ impl Session for OrtSession {
             _ => &mut self.session,
         };
         let results = session.run(inputs).map_err(failed)?;
-        self.outputs
+        self.source
+            .outputs
             .iter()
             .map(|name| {
                 let value =

@@ -1,23 +1,31 @@
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use taste_graph::{DType, Dim, Graph, Id, Tensor};
 
-use super::Session;
+use super::{Loaded, Session};
 use crate::{Error, Value};
 
-/// The interpreter of the graph crate.
-pub(super) struct ReferenceSession {
-    graph: Graph,
+/// A graph for the interpreter of the graph crate.
+#[derive(Clone)]
+pub(super) struct ReferenceModel {
+    graph: Arc<Graph>,
     outputs: Vec<Id>,
 }
 
-impl ReferenceSession {
+impl ReferenceModel {
     pub(super) fn new(graph: &Graph, outputs: &[(String, Id)]) -> Self {
-        Self { graph: graph.clone(), outputs: outputs.iter().map(|o| o.1).collect() }
+        let outputs = outputs.iter().map(|o| o.1).collect();
+        Self { graph: Arc::new(graph.clone()), outputs }
     }
 }
 
-impl Session for ReferenceSession {
+impl Loaded for ReferenceModel {
+    fn session(&self, _threads: usize) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Session for ReferenceModel {
     fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
         let mut tensors = HashMap::new();
         let mut batch = 1;

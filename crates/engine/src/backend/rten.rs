@@ -8,15 +8,8 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, ValueOrView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
 use taste_graph::{Graph, Id};
 
-use super::Session;
+use super::{Loaded, Session};
 use crate::{Error, Value};
-
-/// A graph loaded into rten.
-pub(super) struct RtenSession {
-    model: Model,
-    outputs: Vec<NodeId>,
-    pool: Arc<ThreadPool>,
-}
 
 #[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
 fn failed(message: impl ToString) -> Error {
@@ -57,16 +50,37 @@ pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error
     Ok(())
 }
 
-impl RtenSession {
-    pub(super) fn load(bytes: Vec<u8>, outputs: &[String], threads: usize) -> Result<Self, Error> {
+/// A graph that rten has read.
+pub(super) struct RtenModel {
+    model: Arc<Model>,
+    outputs: Vec<NodeId>,
+}
+
+impl RtenModel {
+    pub(super) fn new(bytes: Vec<u8>, outputs: &[String]) -> Result<Self, Error> {
         let mut options = ModelOptions::with_all_ops();
         let model = guarded(|| options.prepack_weights(true).load(bytes))?;
         let outputs = outputs
             .iter()
             .map(|name| model.node_id(name).map_err(failed))
             .collect::<Result<_, _>>()?;
-        Ok(Self { model, outputs, pool: Arc::new(ThreadPool::with_num_threads(threads)) })
+        Ok(Self { model: Arc::new(model), outputs })
     }
+}
+
+impl Loaded for RtenModel {
+    fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error> {
+        let Self { model, outputs } = self;
+        let pool = Arc::new(ThreadPool::with_num_threads(threads));
+        Ok(Box::new(RtenSession { model: model.clone(), outputs: outputs.clone(), pool }))
+    }
+}
+
+/// A graph in rten, with threads.
+struct RtenSession {
+    model: Arc<Model>,
+    outputs: Vec<NodeId>,
+    pool: Arc<ThreadPool>,
 }
 
 impl Session for RtenSession {

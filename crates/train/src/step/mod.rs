@@ -76,7 +76,7 @@ impl Step {
             };
             outputs.push((format!("gradient {number}"), gradient));
         }
-        Ok(Self { session: backend.compile(&graph, &outputs, threads)? })
+        Ok(Self { session: backend.compile_sums(&graph, &outputs, threads)? })
     }
 
     /// The loss summed over the batch, and its gradient in every weight.
@@ -110,7 +110,7 @@ impl Check {
     ) -> Result<Self, Error> {
         let LossGraph { graph, result, loss, .. } = LossGraph::new(network, loss)?;
         let outputs = [("loss".to_owned(), loss), ("result".to_owned(), result)];
-        Ok(Self { session: backend.compile(&graph, &outputs, threads)? })
+        Ok(Self { session: backend.compile_sums(&graph, &outputs, threads)? })
     }
 
     /// The loss summed over the batch, and the results.

@@ -1,0 +1,257 @@
+//! Sharing the samples of a batch out among threads.
+//!
+//! An engine that splits every operator among threads waits for the slowest of them at each, and runs some operators on one
+//! thread alone. Where samples do not depend on each other, every thread may as well run the whole graph for samples of its own;
+//! small parts also keep more of what one operator leaves for the next in the cache.
+
+use std::{
+    collections::{HashMap, HashSet},
+    thread,
+};
+
+use taste_graph::{Dim, Fact, Graph, Id};
+use taste_ops::declared_shape;
+
+use super::{Loaded, Session};
+use crate::{Error, Value, error::request};
+
+/// A part's inputs take about this many bytes: a network's widest layer is some times wider, and the cache a few times larger.
+const PART: usize = 192 << 10;
+/// Fewer samples would read the weights too often.
+const FEWEST: usize = 4;
+
+/// The most bytes that weights may take which every thread has for itself.
+const COPIES: usize = 1 << 30;
+
+/// Where the samples are in what goes in and what comes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Samples {
+    /// The axis of the samples, by input; inputs that are not here are the same for all samples.
+    feeds: HashMap<String, usize>,
+    outputs: Vec<Output>,
+}
+
+/// What to do with an output of several parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// One after the other along an axis.
+    Joined(usize),
+    /// Added up.
+    Summed,
+}
+
+impl Samples {
+    /// The samples of a graph whose outputs belong to one sample each or, if `sums`, are sums over samples; nothing if an input
+    /// or output can't be taken apart so.
+    pub(super) fn of(graph: &Graph, outputs: &[(String, Id)], sums: bool) -> Option<Self> {
+        let mut feeds = HashMap::new();
+        for (name, id) in graph.inputs() {
+            if let Some(axis) = axis(graph.fact(id)).ok()? {
+                feeds.insert(name, axis);
+            }
+        }
+        let outputs = outputs.iter().map(|(_, id)| match axis(graph.fact(*id)).ok()? {
+            Some(axis) => Some(Output::Joined(axis)),
+            None => sums.then_some(Output::Summed),
+        });
+        let outputs = outputs.collect::<Option<_>>()?;
+        (!feeds.is_empty()).then_some(Self { feeds, outputs })
+    }
+
+    /// The samples of a file in which they lie along the first axis of everything; nothing if it wants a number of them.
+    pub(super) fn of_file(file: &taste_onnx::Model, outputs: usize) -> Option<Self> {
+        let graph = file.proto.graph.as_ref()?;
+        let open = |info| declared_shape(info).is_some_and(|d| d.first() == Some(&None));
+        let weights: HashSet<&str> = graph.initializer.iter().map(|w| w.name.as_str()).collect();
+        let inputs = || graph.input.iter().filter(|i| !weights.contains(i.name.as_str()));
+        if !inputs().chain(&graph.output).all(open) {
+            return None;
+        }
+        let feeds = inputs().map(|i| (i.name.clone(), 0)).collect();
+        Some(Self { feeds, outputs: vec![Output::Joined(0); outputs] })
+    }
+
+    /// The number of samples in the feeds and the bytes of one, if the feeds agree on it.
+    fn count(&self, feeds: &[(&str, &Value)]) -> Option<(usize, usize)> {
+        let mut rows = None;
+        let mut elements = 0;
+        for (name, value) in feeds {
+            if let Some(&axis) = self.feeds.get(*name) {
+                let found = *value.shape().get(axis)?;
+                if *rows.get_or_insert(found) != found {
+                    return None;
+                }
+                elements += value.shape().iter().product::<usize>();
+            }
+        }
+        let rows = rows?;
+        Some((rows, elements * size_of::<f32>() / rows.max(1)))
+    }
+}
+
+/// The axis along which the samples lie, if there is one; an error if the batch enters in another way.
+fn axis(fact: &Fact) -> Result<Option<usize>, ()> {
+    let mut open = fact.shape.iter().enumerate().filter(|(_, d)| d.depends_on_batch());
+    match (open.next(), open.next()) {
+        (None, _) => Ok(None),
+        (Some((axis, &Dim::BATCH)), None) => Ok(Some(axis)),
+        _ => Err(()),
+    }
+}
+
+/// A session that shares samples out among threads if it is known where they are, and otherwise every operator.
+pub(super) fn session(
+    loaded: Box<dyn Loaded>,
+    samples: Option<Samples>,
+    threads: usize,
+) -> Result<Box<dyn Session>, Error> {
+    let heavy = loaded.weight_bytes().saturating_mul(threads) > COPIES;
+    let samples = match samples {
+        Some(samples) if threads > 1 && !heavy => samples,
+        _ => return loaded.session(threads),
+    };
+    let workers = (0..threads).map(|_| loaded.session(1)).collect::<Result<_, _>>()?;
+    Ok(Box::new(SharedSession { loaded, samples, workers, whole: None }))
+}
+
+/// A session for every thread.
+struct SharedSession {
+    loaded: Box<dyn Loaded>,
+    samples: Samples,
+    workers: Vec<Box<dyn Session>>,
+    /// With all threads, for fewer samples than threads and for feeds that don't fit together.
+    whole: Option<Box<dyn Session>>,
+}
+
+impl SharedSession {
+    fn run_whole(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+        let session = match &mut self.whole {
+            Some(session) => session,
+            none => none.insert(self.loaded.session(self.workers.len())?),
+        };
+        session.run(feeds)
+    }
+}
+
+/// The samples of each part: as many parts for every thread, of nearly equal size.
+fn parts(rows: usize, bytes: usize, threads: usize) -> Vec<(usize, usize)> {
+    let largest = (PART / bytes.max(1)).max(FEWEST);
+    let each = rows.div_ceil(threads).div_ceil(largest);
+    let size = rows.div_ceil(each * threads);
+    (0..rows).step_by(size).map(|start| (start, rows.min(start + size))).collect()
+}
+
+impl Session for SharedSession {
+    fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+        let parts = match self.samples.count(feeds) {
+            Some((rows, bytes)) if rows >= self.workers.len() => {
+                parts(rows, bytes, self.workers.len())
+            }
+            _ => return self.run_whole(feeds),
+        };
+        // Which thread runs what does not depend on their pace, so that results don't either.
+        let each = parts.len().div_ceil(self.workers.len());
+        let samples = &self.samples;
+        let results = thread::scope(|scope| {
+            let runs: Vec<_> = self
+                .workers
+                .iter_mut()
+                .zip(parts.chunks(each))
+                .map(|(session, parts)| {
+                    scope.spawn(move || run_parts(session, samples, feeds, parts))
+                })
+                .collect();
+            let ended = runs.into_iter().map(|run| {
+                run.join().unwrap_or_else(|_| Err(request("a thread of the engine panicked")))
+            });
+            ended.collect::<Result<Vec<_>, Error>>()
+        })?;
+        let results: Vec<Vec<Value>> = results.into_iter().flatten().collect();
+        let together = |(n, how): (usize, &Output)| {
+            let parts: Vec<&Value> = results.iter().filter_map(|r| r.get(n)).collect();
+            match how {
+                Output::Joined(axis) => Value::join_along(*axis, &parts),
+                Output::Summed => Value::sum(&parts),
+            }
+        };
+        samples.outputs.iter().enumerate().map(together).collect()
+    }
+}
+
+fn run_parts(
+    session: &mut Box<dyn Session>,
+    samples: &Samples,
+    feeds: &[(&str, &Value)],
+    parts: &[(usize, usize)],
+) -> Result<Vec<Vec<Value>>, Error> {
+    let run = |&(start, end): &(usize, usize)| {
+        let cut: Vec<(&str, Option<Value>)> = feeds
+            .iter()
+            .map(|(name, value)| {
+                (*name, samples.feeds.get(*name).map(|&axis| value.part(axis, start, end)))
+            })
+            .collect();
+        let feeds: Vec<(&str, &Value)> = cut
+            .iter()
+            .zip(feeds)
+            .map(|((n, part), (_, all))| (*n, part.as_ref().unwrap_or(all)))
+            .collect();
+        session.run(&feeds)
+    };
+    parts.iter().map(run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+    use taste_graph::DType;
+
+    use super::*;
+
+    fn graph_of(shape: &[Dim]) -> (Graph, Vec<(String, Id)>) {
+        let mut graph = Graph::default();
+        let x = graph.input("x", Fact { dtype: DType::Float, shape: shape.to_vec() });
+        (graph, vec![("y".to_owned(), x)])
+    }
+
+    #[test]
+    fn samples_are_found_along_any_one_axis() {
+        let (graph, outputs) = graph_of(&[3.into(), Dim::BATCH]);
+        let found = Samples::of(&graph, &outputs, false).expect("samples");
+        assert_eq!(found.feeds, HashMap::from([("x".to_owned(), 1)]));
+        assert_eq!(found.outputs, [Output::Joined(1)]);
+    }
+
+    #[test]
+    fn a_batch_that_is_not_one_axis_is_left_whole() {
+        let twice = Dim { per_batch: 2, fixed: 0 };
+        for shape in [&[twice][..], &[Dim::BATCH, Dim::BATCH], &[3.into()]] {
+            let (graph, outputs) = graph_of(shape);
+            assert_eq!(Samples::of(&graph, &outputs, true), None, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn feeds_that_disagree_have_no_count() {
+        let feeds = HashMap::from([("x".to_owned(), 0), ("s".to_owned(), 1)]);
+        let samples = Samples { feeds, outputs: vec![Output::Joined(0)] };
+        let value = |shape: &[usize]| Value::F32(ndarray::ArrayD::zeros(shape));
+        let (x, s, other) = (value(&[6, 5]), value(&[2, 6]), value(&[2, 7]));
+        assert_eq!(samples.count(&[("x", &x), ("s", &s)]), Some((6, 28)));
+        assert_eq!(samples.count(&[("x", &x), ("s", &other)]), None);
+        assert_eq!(samples.count(&[("s", &value(&[6]))]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_cover_every_sample_once(rows in 1usize..400, bytes in 1usize..(1 << 21), threads in 1usize..9) {
+            let found = parts(rows, bytes, threads);
+            prop_assert_eq!(found.first().map(|p| p.0), Some(0));
+            prop_assert_eq!(found.last().map(|p| p.1), Some(rows));
+            prop_assert!(found.windows(2).all(|w| w[0].1 == w[1].0));
+            let most = found.iter().map(|p| p.1 - p.0).max().unwrap_or(0);
+            prop_assert!(most * bytes <= PART || most <= FEWEST);
+            prop_assert!(found.len() >= rows.min(threads).div_ceil(2), "threads stay idle");
+        }
+    }
+}
