@@ -91,8 +91,6 @@ pub(crate) struct Head {
     pub(crate) logits: Id,
     /// Columns of a row.
     pub(crate) width: usize,
-    /// Whether the output is softmax of the logits already.
-    pub(crate) softmax_inside: bool,
 }
 
 impl Head {
@@ -113,12 +111,11 @@ impl Head {
         if width == 0 {
             return Err(request(format!("output {name:?} is empty: {}", graph.fact(output))));
         }
-        let inside = functions::as_softmax(graph, output)?;
-        let (output, logits) = inside.unwrap_or((output, output));
+        let (output, logits) = functions::as_softmax(graph, output)?.unwrap_or((output, output));
         let mut b = Build::new(graph);
         let matrix = [rows, Dim::from(width)];
         let (output, logits) = (b.reshape(output, &matrix)?, b.reshape(logits, &matrix)?);
-        Ok(Self { output, logits, width, softmax_inside: inside.is_some() })
+        Ok(Self { output, logits, width })
     }
 
     fn class(&self, b: &mut Build<'_>, matrix: Id, class: Option<usize>) -> Result<Id, Error> {
@@ -167,7 +164,7 @@ impl Head {
             }
             Target::EveryProb => Ok(self.probabilities(b)?),
             Target::LogProb(k) => {
-                let log_p = functions::log_softmax(b, self.logits, 1)?;
+                let log_p = self.log_probabilities(b)?;
                 self.class(b, log_p, k)
             }
             Target::Energy => {
@@ -177,8 +174,7 @@ impl Head {
                 self.column(b, difference, 0)
             }
             Target::Entropy => {
-                let p = self.probabilities(b)?;
-                let log_p = functions::log_softmax(b, self.logits, 1)?;
+                let (p, log_p) = (self.probabilities(b)?, self.log_probabilities(b)?);
                 let product = b.mul(p, log_p)?;
                 let sum = row_sum(b, product)?;
                 Ok(b.neg(sum)?)
@@ -197,7 +193,22 @@ impl Head {
 
     /// Class probabilities as a matrix.
     pub(crate) fn probabilities(&self, b: &mut Build<'_>) -> Result<Id, OpError> {
-        if self.softmax_inside { Ok(self.output) } else { functions::softmax(b, self.logits, 1) }
+        let centred = self.centred(b)?;
+        functions::softmax(b, centred, 1)
+    }
+
+    fn log_probabilities(&self, b: &mut Build<'_>) -> Result<Id, OpError> {
+        let centred = self.centred(b)?;
+        functions::log_softmax(b, centred, 1)
+    }
+
+    /// Logits relative to the largest. Probabilities are the same; in their derivatives 1 − p of a likely class would be what
+    /// rounding leaves of it, and is now a sum over the other classes.
+    fn centred(&self, b: &mut Build<'_>) -> Result<Id, OpError> {
+        let first = functions::first_max(b, self.logits, 1)?;
+        let product = b.mul(self.logits, first)?;
+        let largest = b.sum(product, &[1])?;
+        b.sub(self.logits, largest)
     }
 }
 

@@ -156,23 +156,18 @@ pub(super) fn build(
         let columns = b.transpose(columns, &[1, 2, 0])?;
         hessian = functions::matmul(&mut b, hessian, columns)?;
     }
-    if wants.gradient && top.is_none() {
-        let slope = b.reshape(slope, &[rows, Dim::from(1), Dim::from(width)])?;
-        let gradient = functions::matmul(&mut b, slope, jacobian)?;
-        let shape = b.fact(p.x).shape.clone();
-        outputs.push(("gradient".to_owned(), b.reshape(gradient, &shape)?));
-    }
-    // Where a common offset of the logits does not matter, rows relative to the likeliest class avoid
-    // cancellation between large gradients.
     let centred = if top.is_none() && ignores_offset(p.target) {
-        let z = b.reshape(z, &[rows, Dim::from(width)])?;
-        let first = functions::first_max(&mut b, z, 1)?;
-        let first = b.reshape(first, &[rows, Dim::from(1), Dim::from(width)])?;
-        let leading = functions::matmul(&mut b, first, jacobian)?;
-        b.sub(jacobian, leading)?
+        relative_to_likeliest(&mut b, p.head.logits, jacobian)?
     } else {
         jacobian
     };
+    if wants.gradient && top.is_none() {
+        let slope = b.reshape(slope, &[rows, Dim::from(1), Dim::from(width)])?;
+        let rows = if is_shift_invariant(p.target) { centred } else { jacobian };
+        let gradient = functions::matmul(&mut b, slope, rows)?;
+        let shape = b.fact(p.x).shape.clone();
+        outputs.push(("gradient".to_owned(), b.reshape(gradient, &shape)?));
+    }
     if wants.diagonal {
         let product = functions::matmul(&mut b, hessian, centred)?;
         let terms = b.mul(product, centred)?;
@@ -206,8 +201,19 @@ fn relative_jacobian(p: &mut Problem, z: Id) -> Result<Id, Error> {
     Ok(functions::concat(&mut b, &[relative, last], 1)?)
 }
 
+/// Rows of ∂z/∂x (N × K × D) relative to that of the likeliest class. Where a common offset of the logits does not matter, this
+/// avoids cancellation: between large gradients, and in 1 − p of a class that is all but certain.
+fn relative_to_likeliest(b: &mut Build<'_>, logits: Id, jacobian: Id) -> Result<Id, OpError> {
+    let first = functions::first_max(b, logits, 1)?;
+    let (rows, width) = (b.fact(first).shape[0], b.fact(first).shape[1]);
+    let first = b.reshape(first, &[rows, Dim::from(1), width])?;
+    let leading = functions::matmul(b, first, jacobian)?;
+    b.sub(jacobian, leading)
+}
+
 /// `Δp_k` = `p_k(‖g_k` − ḡ‖² − V) and ∂_dd `p_k` for every class, with ḡ = Σ pᵢ gᵢ and V = Σ pᵢ‖gᵢ − ḡ‖². Only
-/// differences of the gᵢ enter, so they are taken relative to the last class, whose row is zero.
+/// differences of the gᵢ enter, so they are computed relative to the last class, whose row is zero, and then taken relative to
+/// the likeliest.
 fn every_class(
     p: &mut Problem,
     wants: Wants,
@@ -222,8 +228,9 @@ fn every_class(
     let probabilities = p.head.probabilities(&mut b)?;
     let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
     let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;
-    let mean = functions::matmul(&mut b, row, jacobian)?;
-    let off = b.sub(jacobian, mean)?;
+    let centred = relative_to_likeliest(&mut b, p.head.logits, jacobian)?;
+    let mean = functions::matmul(&mut b, row, centred)?;
+    let off = b.sub(centred, mean)?;
     let maps: Vec<Dim> = [rows, width].into_iter().chain(sample).collect();
     if let Some(score) = score {
         let score = b.reshape(score, &[rows, dimension, Dim::from(1)])?;

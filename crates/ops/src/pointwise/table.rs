@@ -66,6 +66,12 @@ fn one_minus_square(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.mul(below, above)
 }
 
+/// 1 − sigmoid(x) = sigmoid(−x), without cancellation where it is small.
+fn complement(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    let turned = b.neg(x)?;
+    b.push(Unary(&SIGMOID), &[turned])
+}
+
 /// exp(−x²/2) / √(2π).
 pub(crate) fn gauss(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     let exponent = quadratic(b, x, -0.5, 0.0, 0.0)?;
@@ -153,11 +159,13 @@ pub(crate) static TANH: Function = Function {
 pub(crate) static SIGMOID: Function = Function {
     name: "Sigmoid",
     value: |x| if x >= 0.0 { 1.0 / (1.0 + (-x).exp()) } else { x.exp() / (1.0 + x.exp()) },
-    d1: |b, _, y| quadratic(b, y, -1.0, 1.0, 0.0),
-    d2: Some(|b, _, y| {
-        let slope = quadratic(b, y, -1.0, 1.0, 0.0)?;
-        let factor = b.scale(y, -2.0)?;
-        let factor = b.offset(factor, 1.0)?;
+    d1: |b, x, y| {
+        let other = complement(b, x)?;
+        b.mul(y, other)
+    },
+    d2: Some(|b, x, y| {
+        let other = complement(b, x)?;
+        let (slope, factor) = (b.mul(y, other)?, b.sub(other, y)?);
         b.mul(slope, factor)
     }),
 };
