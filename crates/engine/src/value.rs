@@ -113,19 +113,19 @@ impl Value {
     }
 
     /// The sum of values of one shape, in the precision of the first; sums of integers are floats.
-    pub(crate) fn sum(parts: &[&Self]) -> Result<Self, Error> {
-        let (first, rest) =
-            parts.split_first().ok_or_else(|| request("there is nothing to add"))?;
-        if let Some(other) = rest.iter().find(|r| r.shape() != first.shape()) {
+    pub(crate) fn sum(parts: Vec<Self>) -> Result<Self, Error> {
+        let mut parts = parts.into_iter();
+        let first = parts.next().ok_or_else(|| request("there is nothing to add"))?;
+        if let Some(other) = parts.as_slice().iter().find(|p| p.shape() != first.shape()) {
             let (a, b) = (first.shape(), other.shape());
             return Err(request(format!("a sum of arrays of shape {a:?} and {b:?}")));
         }
         Ok(match first {
-            Self::F32(a) => Self::F32(rest.iter().fold(a.clone(), |sum, part| match part {
-                Self::F32(b) => sum + b,
-                other => sum + other.to_f32(),
+            Self::F32(first) => Self::F32(parts.fold(first, |sum, part| match part {
+                Self::F32(part) => sum + &part,
+                other => sum + &other.to_f32(),
             })),
-            _ => Self::F64(rest.iter().fold(first.to_f64(), |sum, part| sum + part.to_f64())),
+            first => Self::F64(parts.fold(first.to_f64(), |sum, part| sum + &part.to_f64())),
         })
     }
 

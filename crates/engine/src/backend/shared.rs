@@ -145,7 +145,9 @@ impl Session for SharedSession {
     fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
         let parts = match self.samples.count(feeds) {
             Some((rows, bytes)) if rows >= self.workers.len() => {
-                parts(rows, bytes, self.workers.len())
+                // Sums are as long for a small part as for a large one.
+                let sums = self.samples.outputs.contains(&Output::Summed);
+                parts(rows, if sums { 0 } else { bytes }, self.workers.len())
             }
             _ => return self.run_whole(feeds),
         };
@@ -166,15 +168,15 @@ impl Session for SharedSession {
             });
             ended.collect::<Result<Vec<_>, Error>>()
         })?;
-        let results: Vec<Vec<Value>> = results.into_iter().flatten().collect();
-        let together = |(n, how): (usize, &Output)| {
-            let parts: Vec<&Value> = results.iter().filter_map(|r| r.get(n)).collect();
+        let mut results: Vec<_> = results.into_iter().flatten().map(Vec::into_iter).collect();
+        let together = |how: &Output| {
+            let parts: Vec<Value> = results.iter_mut().filter_map(Iterator::next).collect();
             match how {
-                Output::Joined(axis) => Value::join_along(*axis, &parts),
-                Output::Summed => Value::sum(&parts),
+                Output::Joined(axis) => Value::join_along(*axis, &parts.iter().collect::<Vec<_>>()),
+                Output::Summed => Value::sum(parts),
             }
         };
-        samples.outputs.iter().enumerate().map(together).collect()
+        samples.outputs.iter().map(together).collect()
     }
 }
 
