@@ -1,7 +1,6 @@
 //! Arrays, images and tables in files, gone through a part at a time, so that memory does not grow with the
 //! number of samples.
 
-mod atomic;
 mod columns;
 mod dataset;
 mod error;
@@ -15,7 +14,6 @@ mod skips;
 mod source;
 mod table;
 
-pub use atomic::AtomicFile;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use options::{Layout, Options};

@@ -12,6 +12,7 @@ use ndarray::{ArrayD, IxDyn};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use taste_engine::Value;
+use taste_files::AtomicFile;
 
 use crate::{
     Error, Point,
@@ -114,12 +115,9 @@ impl Checkpoint {
     }
 
     fn replace(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let mut partial = self.path.clone().into_os_string();
-        partial.push(".partial");
-        let mut file = fs::File::create(&partial)?;
+        let mut file = AtomicFile::create(&self.path)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&partial, &self.path)
+        file.commit()
     }
 
     /// What the file holds, in the form of a state at the start of the same run; nothing if there is no file.
