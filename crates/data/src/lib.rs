@@ -17,5 +17,5 @@ mod table;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use options::{Layout, Options};
-pub use samples::{Chunk, Chunks, InMemory, Part, Samples, draw};
+pub use samples::{Chunk, Chunks, InMemory, Part, Samples, Seen, draw};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};
