@@ -76,8 +76,8 @@ impl Checkpoint {
             updates: state.adam.updates,
             misses: state.misses,
             pending: state.pending,
-            last: state.last,
-            best: state.best.as_ref().map(|b| b.1),
+            last: state.last.clone(),
+            best: state.best.as_ref().map(|b| b.1.clone()),
             curve: state.curve.clone(),
         };
         let notes = serde_json::to_string(&notes).map_err(|e| self.fail(e.to_string()))?;

@@ -149,7 +149,7 @@ impl Training<'_> {
         }
         let (weights, held_out) = match state.best.take() {
             Some((weights, held_out)) => (weights, Some(held_out)),
-            None => (state.result().clone(), state.last),
+            None => (state.result().clone(), state.last.take()),
         };
         let held_out = match &mut check {
             Some(check) => Some(evaluate(&batches, check, &weights, noise, at_last)?),
