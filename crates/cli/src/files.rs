@@ -18,16 +18,11 @@ pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Res
         taken.insert(same(source), "");
     }
     for &(flag, path) in targets {
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        if !folder.is_dir() {
-            bail!("{flag} {}: there is no folder {}", path.display(), folder.display());
-        }
-        if path.is_dir() || path.file_name().is_none() {
+        if path.file_name().is_none() {
             bail!("{flag} {}: it is a folder, not a file", path.display());
         }
+        // One that is started and dropped leaves nothing behind.
+        AtomicFile::create(path).map_err(|e| anyhow!("{flag} {}: {e}", path.display()))?;
         match taken.insert(same(path), flag) {
             None => {}
             Some("") => bail!("{flag} {}: this would overwrite what is read", path.display()),

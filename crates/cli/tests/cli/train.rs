@@ -246,7 +246,7 @@ fn files_say_whether_bytes_were_taken_as_they_are() {
 
 #[test]
 fn a_classifier_remembers_how_its_samples_were_read() {
-    let place = table(100);
+    let place = table(300);
     let data = "--data table.csv --label class --exclude price";
     place.ok(&format!("train classifier {data} --raw --mean 50,0 --steps 20 --out c.onnx -q"));
     let reading = entry(&place, "c.onnx", "taste.reading");
@@ -351,6 +351,15 @@ fn what_can_not_be_learned_is_one_sentence() {
         };
         place.fails(&flags, message);
     }
+    place.text("finished.onnx", "");
+    let finished = place.path("finished.onnx");
+    let mut permissions = fs::metadata(&finished).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&finished, permissions).unwrap();
+    place.fails(
+        "train score --data train.npy --out finished.onnx",
+        "--out finished.onnx: it is there already and may not be changed",
+    );
     let constant = samples(50, 0.0, 1).select(Axis(0), &[3; 50]);
     place.write("constant.npy", &constant.into_dyn());
     place.fails("train score --data constant.npy --out m.onnx", "all samples are the same");
