@@ -1,7 +1,6 @@
 """Fits detectors with `taste fit`, checks the files with onnx.checker and compares what stock ONNX Runtime makes of them
 with `taste score` and `taste explain`, on both engines and at several batch sizes."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -11,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
+
+import stock
 
 TOLERANCE = 1e-4
 BATCHES = (1, 7, 64)
@@ -25,14 +25,6 @@ DETECTORS = {
 
 def taste(program: Path, *arguments) -> str:
     return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def in_onnxruntime(path: Path, x: np.ndarray, batch: int) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    name = session.get_inputs()[0].name
-    parts = [session.run(names, {name: x[i : i + batch]}) for i in range(0, len(x), batch)]
-    return {n: np.concatenate([part[i] for part in parts]) for i, n in enumerate(names)}
 
 
 def apart(got: np.ndarray, want: np.ndarray) -> float:
@@ -52,7 +44,7 @@ def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str
     taste(program, "fit", "--model", case / "model.onnx", *flags, "--data", folder / "train.npy", "-o", detector, "-q")
     threshold = json.loads(taste(program, "edit", detector, "--json"))["threshold"]
     onnx.checker.check_model(str(detector), full_check=True)
-    wanted = {batch: in_onnxruntime(detector, x, batch) for batch in BATCHES}
+    wanted = {batch: stock.run(detector, x, batch) for batch in BATCHES}
     bad = []
 
     def compare(what: str, error: float):
@@ -79,10 +71,7 @@ def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--taste", type=Path, required=True)
-    parser.add_argument("--cases", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = stock.arguments(__doc__)
     failed = 0
     for case, flags in DETECTORS.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,6 @@
 """Writes derivative graphs with `taste derive --emit`, checks them with onnx.checker and runs them in stock ONNX Runtime
 at several batch sizes against the values that PyTorch computed."""
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
+
+import stock
 
 QUANTITIES = {"value": ("f.npy", 1e-4), "gradient": ("grad.npy", 1e-4), "laplacian": ("lap.npy", 1e-3), "diagonal": ("diag.npy", 1e-3)}
 
@@ -21,22 +21,17 @@ def emit(taste: Path, case: Path, method: str, folder: Path) -> Path:
     return path
 
 
-def worst_error(session: onnxruntime.InferenceSession, case: Path, x: np.ndarray, batch: int) -> dict[str, float]:
-    names = [output.name for output in session.get_outputs()]
-    parts = [session.run(names, {session.get_inputs()[0].name: x[i : i + batch]}) for i in range(0, len(x), batch)]
-    errors = {}
-    for column, name in enumerate(names):
+def errors(path: Path, case: Path, x: np.ndarray, batch: int) -> dict[str, float]:
+    """Relative to the largest number that PyTorch gave."""
+    apart = {}
+    for name, got in stock.run(path, x, batch).items():
         want = np.load(case / QUANTITIES[name][0])
-        got = np.concatenate([part[column] for part in parts])
-        errors[name] = float(np.abs(got - want).max() / np.abs(want).max())
-    return errors
+        apart[name] = float(np.abs(got - want).max() / np.abs(want).max())
+    return apart
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--taste", type=Path, required=True)
-    parser.add_argument("--cases", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = stock.arguments(__doc__)
     passed = failed = 0
     for case in sorted(path.parent for path in arguments.cases.glob("*/*/model.onnx")):
         x = np.load(case / "x.npy")
@@ -44,10 +39,9 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 path = emit(arguments.taste, case, method, Path(folder))
                 onnx.checker.check_model(str(path), full_check=True)
-                session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
                 for batch in (1, len(x)):
-                    errors = worst_error(session, case, x, batch)
-                    bad = {name: error for name, error in errors.items() if not error <= QUANTITIES[name][1]}
+                    found = errors(path, case, x, batch)
+                    bad = {name: error for name, error in found.items() if not error <= QUANTITIES[name][1]}
                     passed, failed = passed + (not bad), failed + bool(bad)
                     if bad:
                         print(f"{case} ({method}, batch {batch}): {bad}")

@@ -3,12 +3,13 @@
 use std::{
     collections::HashMap,
     fs,
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use anyhow::{Result, bail};
-use taste_data::{AtomicFile, Samples};
+use anyhow::{Result, anyhow, bail};
+use taste_data::Samples;
+use taste_files::AtomicFile;
 
 /// Fails before anything is computed if a file can't be written or would overwrite another of the same run.
 pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Result<()> {
@@ -17,16 +18,11 @@ pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Res
         taken.insert(same(source), "");
     }
     for &(flag, path) in targets {
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        if !folder.is_dir() {
-            bail!("{flag} {}: there is no folder {}", path.display(), folder.display());
-        }
-        if path.is_dir() || path.file_name().is_none() {
+        if path.file_name().is_none() {
             bail!("{flag} {}: it is a folder, not a file", path.display());
         }
+        // One that is started and dropped leaves nothing behind.
+        AtomicFile::create(path).map_err(|e| anyhow!("{flag} {}: {e}", path.display()))?;
         match taken.insert(same(path), flag) {
             None => {}
             Some("") => bail!("{flag} {}: this would overwrite what is read", path.display()),
@@ -47,9 +43,12 @@ fn same(path: &Path) -> PathBuf {
 
 /// Writes a file as a whole or not at all.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-    Ok(file.finish()?)
+    let whole = || -> io::Result<()> {
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(bytes)?;
+        file.commit()
+    };
+    whole().map_err(|e| anyhow!("{}: it can't be written: {e}", path.display()))
 }
 
 /// How many samples there are, by going through them if need be.
@@ -74,9 +73,8 @@ impl NewFolder {
     pub(crate) fn make(flag: &str, path: &Path) -> Result<Self> {
         let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists());
         let made = missing.map(Path::to_owned).collect();
-        fs::create_dir_all(path).map_err(|e| {
-            anyhow::anyhow!("{flag} {}: the folder can't be made: {e}", path.display())
-        })?;
+        fs::create_dir_all(path)
+            .map_err(|e| anyhow!("{flag} {}: the folder can't be made: {e}", path.display()))?;
         Ok(Self { made })
     }
 

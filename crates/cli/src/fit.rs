@@ -13,7 +13,7 @@ use crate::{
     detect::tell_skipped,
     edit, files, input, print, print_json,
     progress::Progress,
-    score_model,
+    reading, score_model,
     table::{self, Table, number},
     tell,
 };
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let score = score_model::specification(
         &args.score,
         args.score_input.as_deref(),
-        &options,
+        (&train, &options),
         &args.run.engine,
     )?;
     let bar = Mutex::new(None::<(Stage, Progress)>);
@@ -88,6 +88,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     }
     let detector = detector?;
     if !quiet {
+        reading::tell_difference(&model, &options);
         tell_skipped(&train);
         calibration.iter().for_each(tell_skipped);
     }

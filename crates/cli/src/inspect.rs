@@ -57,8 +57,12 @@ fn score(args: &InspectArgs) -> Result<()> {
     let sizes = args.model.shape.first().map(|s| input::sizes(s)).transpose()?;
     let options = args.reading.options(sizes)?;
     let data = Dataset::open(data, &options)?;
-    let specification =
-        score_model::specification(text, args.score_input.as_deref(), &options, &args.run.engine)?;
+    let specification = score_model::specification(
+        text,
+        args.score_input.as_deref(),
+        (&data, &options),
+        &args.run.engine,
+    )?;
     let (backend, threads) = (args.run.backend()?, args.run.threads());
     let found = check_score(&*specification, &data, &backend, threads, args.seed)?;
     if !args.run.quiet() {

@@ -14,6 +14,7 @@ mod inspect;
 mod ops;
 mod output;
 mod progress;
+mod reading;
 mod score;
 mod score_model;
 mod shift;

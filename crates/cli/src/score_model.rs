@@ -1,7 +1,7 @@
 //! Score models as the user writes them, those that are trained on the spot among them.
 
 use anyhow::{Result, bail};
-use taste_data::Options;
+use taste_data::{Dataset, Options};
 use taste_stein::score::{self, FAMILIES, InputMap, Specification, Through};
 use taste_train::score::{TrainScore, USAGE};
 
@@ -11,14 +11,14 @@ use crate::{args::EngineArgs, import, training_bar::TrainingBar};
 pub(crate) fn specification(
     text: &str,
     score_input: Option<&str>,
-    options: &Options,
+    (data, options): (&Dataset, &Options),
     engine: &EngineArgs,
 ) -> Result<Box<dyn Specification>> {
     let spec = parse(text, engine)?;
     let map = match score_input {
         Some("none") => None,
         Some(text) => Some(linear(text)?),
-        None => told(&*spec, options)?.or(assumed(text, options)?),
+        None => told(&*spec, data, options)?.or(assumed(text, options)?),
     };
     Ok(match map.filter(|map| !map.is_identity()) {
         Some(map) => Box::new(Through { map, inner: spec }),
@@ -49,8 +49,16 @@ fn parse(text: &str, engine: &EngineArgs) -> Result<Box<dyn Specification>> {
 }
 
 /// The map that the file of the model tells.
-fn told(spec: &dyn Specification, options: &Options) -> Result<Option<InputMap>> {
-    let Some(map) = spec.card()?.and_then(|card| card.input) else { return Ok(None) };
+fn told(spec: &dyn Specification, data: &Dataset, options: &Options) -> Result<Option<InputMap>> {
+    let Some(card) = spec.card()? else { return Ok(None) };
+    let Some(map) = card.input else { return Ok(None) };
+    // Bytes that are scaled for one of the two alone.
+    let scale = match (card.raw, options.raw) {
+        (true, false) if data.holds_bytes() => 255.0,
+        (false, true) if data.holds_bytes() => 1.0 / 255.0,
+        _ => 1.0,
+    };
+    let map = map.of_normalised(&[], &[scale])?;
     Ok(Some(map.of_normalised(&wide(&options.mean), &wide(&options.std))?))
 }
 

@@ -114,6 +114,11 @@ impl Dataset {
         }
     }
 
+    /// Whether files hold bytes, which are scaled to 0..1 unless [`Options::raw`] leaves them as they are.
+    pub fn holds_bytes(&self) -> bool {
+        self.parts.iter().any(|part| part.source.facts().bytes)
+    }
+
     /// What was left out so far (file or line, and why), with [`Options::skip_bad`].
     pub fn skipped(&self) -> Vec<(String, String)> {
         self.parts.iter().flat_map(|part| part.source.skipped()).collect()

@@ -1,7 +1,6 @@
 //! Arrays, images and tables in files, gone through a part at a time, so that memory does not grow with the
 //! number of samples.
 
-mod atomic;
 mod columns;
 mod dataset;
 mod error;
@@ -15,9 +14,8 @@ mod skips;
 mod source;
 mod table;
 
-pub use atomic::AtomicFile;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use options::{Layout, Options};
-pub use samples::{Chunk, Chunks, InMemory, Part, Samples, draw};
+pub use samples::{Chunk, Chunks, InMemory, Part, Samples, Seen, draw};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

@@ -172,6 +172,51 @@ impl Samples for Part<'_> {
     }
 }
 
+/// A data set whose chunks go through a function on the way; every pass starts with a new one.
+#[derive(Clone, Copy)]
+pub struct Seen<'a, F> {
+    of: &'a dyn Samples,
+    start: F,
+}
+
+impl<'a, F, G> Seen<'a, F>
+where
+    F: Fn() -> G + Send + Sync,
+    G: FnMut(Chunk) -> Chunk + Send + 'a,
+{
+    /// `start` makes the function for a pass, which keeps number, order and shape of the samples.
+    pub fn new(of: &'a dyn Samples, start: F) -> Self {
+        Self { of, start }
+    }
+}
+
+impl<'a, F, G> Samples for Seen<'a, F>
+where
+    F: Fn() -> G + Send + Sync,
+    G: FnMut(Chunk) -> Chunk + Send + 'a,
+{
+    fn name(&self) -> &str {
+        self.of.name()
+    }
+
+    fn sample_shape(&self) -> &[usize] {
+        self.of.sample_shape()
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.of.count()
+    }
+
+    fn columns(&self) -> Option<&[String]> {
+        self.of.columns()
+    }
+
+    fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
+        let mut through = (self.start)();
+        Ok(Box::new(self.of.chunks(rows)?.map(move |chunk| chunk.map(&mut through))))
+    }
+}
+
 /// Up to `most` samples with finite entries, each sample of the set as likely as any other, in order.
 pub fn draw(of: &dyn Samples, most: usize, seed: u64) -> Result<ArrayD<f32>, Error> {
     // The samples with the smallest hashes; a binary heap keeps the largest of those on top.
@@ -253,6 +298,25 @@ mod tests {
         assert_eq!(joined, (0..5000).collect::<Vec<_>>());
         assert_eq!(indices(&a, 64), indices(&a, 999));
         assert_eq!(a.count(), Some(indices(&a, 7).len()));
+    }
+
+    #[test]
+    fn every_pass_starts_anew() {
+        let all = ramp(5);
+        let numbered = Seen::new(&all, || {
+            let mut passed = 0.0;
+            move |mut chunk: Chunk| {
+                chunk.values.fill(passed);
+                passed += 1.0;
+                chunk
+            }
+        });
+        for _ in 0..2 {
+            let chunks = numbered.chunks(2).expect("chunks").map(|c| c.expect("a chunk"));
+            let found: Vec<f32> = chunks.flat_map(|c| c.values.into_iter().step_by(2)).collect();
+            assert_eq!(found, [0.0, 0.0, 1.0, 1.0, 2.0]);
+        }
+        assert_eq!((numbered.count(), numbered.sample_shape()), (Some(5), &[2][..]));
     }
 
     #[test]

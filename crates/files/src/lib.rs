@@ -1,5 +1,6 @@
 //! Files that appear whole or not at all, whatever happens while they are written.
 
+mod target;
 mod unnamed;
 
 use std::{
@@ -9,6 +10,8 @@ use std::{
     process,
     sync::atomic::{AtomicU64, Ordering},
 };
+
+use target::{Target, folder_of};
 
 /// A file that takes its name when it is committed; what had that name before stays until then. If it is dropped
 /// before, nothing remains of it.
@@ -34,15 +37,26 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Starts a file; its folder must be there. A link stays, and what it points to is replaced; a device, a pipe or a folder
-    /// is refused.
-    pub fn create(target: &Path) -> io::Result<Self> {
-        let target = replaceable(target)?;
-        if let Some(file) = unnamed::create(folder_of(&target)) {
-            return Ok(Self { file: BufWriter::new(file), hidden: None, target });
+    /// Starts a file; its folder must be there. A link stays, and what it points to is replaced, by a file that the same
+    /// people may read and write. A folder, a pipe, a device or a file that may not be changed is refused: the error reads as
+    /// the rest of a sentence that starts with the file's name.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let Target { path: target, permissions } = Target::of(path)?;
+        let (file, hidden) = match unnamed::create(folder_of(&target)) {
+            Some(file) => (file, None),
+            None => match beside(&target, |path| File::create_new(path)) {
+                Ok((file, hidden)) => (file, Some(hidden)),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                    return Err(io::Error::new(e.kind(), "files may not be made in its folder"));
+                }
+                Err(e) => return Err(e),
+            },
+        };
+        let started = Self { file: BufWriter::new(file), hidden, target };
+        if let Some(permissions) = permissions {
+            started.file.get_ref().set_permissions(permissions)?;
         }
-        let (file, hidden) = beside(&target, |path| File::create_new(path))?;
-        Ok(Self { file: BufWriter::new(file), hidden: Some(hidden), target })
+        Ok(started)
     }
 
     /// Gives the file its name.
@@ -68,11 +82,6 @@ impl AtomicFile {
     /// The name that the file will have.
     pub fn path(&self) -> &Path {
         &self.target
-    }
-
-    /// Who may read and write it.
-    pub fn set_permissions(&self, permissions: fs::Permissions) -> io::Result<()> {
-        self.file.get_ref().set_permissions(permissions)
     }
 }
 
@@ -101,24 +110,6 @@ impl Drop for AtomicFile {
     }
 }
 
-/// The file behind a name, if it may be replaced.
-fn replaceable(target: &Path) -> io::Result<PathBuf> {
-    let target = match fs::symlink_metadata(target) {
-        Ok(found) if found.is_symlink() => fs::canonicalize(target)?,
-        _ => target.to_owned(),
-    };
-    match fs::metadata(&target) {
-        Ok(found) if !found.is_file() => {
-            Err(io::Error::new(ErrorKind::InvalidInput, "it is there, and is not a plain file"))
-        }
-        _ => Ok(target),
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Makes something under a hidden name beside a file that no other has.
 fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -142,22 +133,42 @@ mod tests {
         entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
     }
 
+    fn refusal(path: &Path) -> String {
+        AtomicFile::create(path).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn what_can_not_be_written_is_said_before_anything_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(refusal(folder.path()), "it is a folder, not a file");
+        let nowhere = refusal(&folder.path().join("no/where.txt"));
+        assert!(nowhere.starts_with("there is no folder") && nowhere.ends_with("no"), "{nowhere}");
+        assert!(names(folder.path()).is_empty());
+    }
+
     #[test]
     #[cfg(unix)]
-    fn links_are_followed_and_what_is_no_file_is_left_alone() {
+    fn links_and_permissions_are_respected() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
         let folder = tempfile::tempdir().expect("a folder");
         let (real, link) = (folder.path().join("real.txt"), folder.path().join("link.txt"));
         fs::write(&real, "old").expect("written");
-        std::os::unix::fs::symlink("real.txt", &link).expect("a link");
+        let set = |mode: u32| fs::set_permissions(&real, fs::Permissions::from_mode(mode));
+        set(0o640).expect("set");
+        symlink("real.txt", &link).expect("a link");
         let mut file = AtomicFile::create(&link).expect("a file");
         file.write_all(b"new").expect("written");
         file.commit().expect("committed");
         assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
         assert_eq!(fs::read_to_string(&real).expect("read"), "new");
-        for other in [Path::new("/dev/null"), folder.path()] {
-            let refused = AtomicFile::create(other).expect_err("no file").to_string();
-            assert!(refused.contains("not a plain file"), "{refused}");
-        }
+        assert_eq!(fs::metadata(&real).expect("a file").permissions().mode() & 0o777, 0o640);
+        set(0o440).expect("set");
+        assert_eq!(refusal(&link), "it is there already and may not be changed");
+        let dangling = folder.path().join("dangling.txt");
+        symlink("gone.txt", &dangling).expect("a link");
+        assert_eq!(refusal(&dangling), "it is a link to gone.txt, which is not there");
+        assert_eq!(refusal(Path::new("/dev/null")), "it is a pipe or a device, not a file");
     }
 
     #[test]
@@ -179,7 +190,6 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).expect("a file"), text);
             assert_eq!(names(folder.path()), ["a.txt"]);
         }
-        assert!(AtomicFile::create(&folder.path().join("gone/a.txt")).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use ndarray::{ArrayD, IxDyn};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
 use taste_engine::Value;
+use taste_files::AtomicFile;
 
 use crate::{
     Error, Point,
@@ -75,8 +76,8 @@ impl Checkpoint {
             updates: state.adam.updates,
             misses: state.misses,
             pending: state.pending,
-            last: state.last,
-            best: state.best.as_ref().map(|b| b.1),
+            last: state.last.clone(),
+            best: state.best.as_ref().map(|b| b.1.clone()),
             curve: state.curve.clone(),
         };
         let notes = serde_json::to_string(&notes).map_err(|e| self.fail(e.to_string()))?;
@@ -114,12 +115,9 @@ impl Checkpoint {
     }
 
     fn replace(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let mut partial = self.path.clone().into_os_string();
-        partial.push(".partial");
-        let mut file = fs::File::create(&partial)?;
+        let mut file = AtomicFile::create(&self.path)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&partial, &self.path)
+        file.commit()
     }
 
     /// What the file holds, in the form of a state at the start of the same run; nothing if there is no file.

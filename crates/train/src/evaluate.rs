@@ -10,6 +10,7 @@ use crate::{
     noise::Noise,
     state::Weights,
     step::{Batch, Check},
+    tally::Tally,
     trained::{HeldOut, Stein},
 };
 
@@ -39,7 +40,7 @@ pub(crate) fn evaluate(
 ) -> Result<HeldOut, Error> {
     let samples = batches.held_out_len().min(effort.samples);
     let rounds = if noise.is_some() { effort.rounds.max(1) } else { 1 };
-    let (mut total, mut right, mut labelled) = (0.0, 0usize, 0usize);
+    let (mut total, mut tally) = (0.0, Tally::default());
     let mut sums = vec![Sums::default(); samples];
     for round in 0..rounds {
         let mut place = 0;
@@ -48,9 +49,7 @@ pub(crate) fn evaluate(
             total += loss;
             for (position, (result, &row)) in results.outer_iter().zip(&rows).enumerate() {
                 if let Some(class) = batches.class(row) {
-                    let best = result.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-                    right += usize::from(best.is_some_and(|(at, _)| at == class));
-                    labelled += 1;
+                    tally.note(class, result.iter().map(|&v| v.into()));
                 }
                 if let Some(found) = noise.and_then(|n| judge(&batch, position, &result, n)) {
                     let sum = &mut sums[place + position];
@@ -71,7 +70,8 @@ pub(crate) fn evaluate(
     Ok(HeldOut {
         loss: total / (samples * rounds).max(1) as f64,
         error: by_sample(|s| s.loss).map(|loss| loss.standard_error()),
-        accuracy: (labelled > 0).then(|| right as f64 / labelled as f64),
+        accuracy: tally.accuracy(),
+        by_class: tally.by_class(),
         stein,
         samples,
     })

@@ -8,6 +8,7 @@ use taste_stein::score::{Card, InputMap, Steps};
 
 use crate::{
     Error, HeldOut, Trained, error::request, network::INPUT, noise::Noise, standard::Standard,
+    tally::Tally,
 };
 
 /// A network trained on standardised samples, together with how samples are standardised.
@@ -70,8 +71,9 @@ impl Fitted {
         sigma.map_or_else(Vec::new, each)
     }
 
-    /// What the file of a score says of itself; `mean` and `std` are what samples were normalised by when they were read.
-    pub fn card(&self, mean: &[f64], std: &[f64]) -> Result<Option<Card>, Error> {
+    /// What the file of a score says of itself. `raw` tells whether bytes were read as they are, `mean` and `std` what samples
+    /// were normalised by after that.
+    pub fn card(&self, raw: bool, mean: &[f64], std: &[f64]) -> Result<Option<Card>, Error> {
         let Some(noise) = self.trained.noise else { return Ok(None) };
         let (map, noise, diffusion) = match noise {
             Noise::Steps(diffusion, steps) => {
@@ -81,7 +83,7 @@ impl Fitted {
             _ => (InputMap::new(vec![1.0], vec![0.0])?, self.noise(), None),
         };
         let input = Some(map.before_normalisation(mean, std)?);
-        Ok(Some(Card { input, noise, diffusion }))
+        Ok(Some(Card { input, raw, noise, diffusion }))
     }
 
     /// The model as ONNX. Classifiers, regressors and scores take samples as they are; a diffusion model takes standardised ones
@@ -108,7 +110,7 @@ impl Fitted {
     ) -> Result<HeldOut, Error> {
         let fail = |message: String| Error::Samples { name: samples.name().to_owned(), message };
         let mut session = backend.load(&self.model()?, &[self.trained.output], threads)?;
-        let (mut right, mut count, mut loss) = (0usize, 0usize, 0.0);
+        let (mut loss, mut tally) = (0.0, Tally::default());
         for chunk in samples.chunks(256)? {
             let chunk = chunk?;
             let Some(labels) = chunk.labels else {
@@ -128,20 +130,20 @@ impl Fitted {
                 let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = row.iter().map(|v| (v - largest).exp()).sum();
                 loss += largest + sum.ln() - row[class];
-                right += usize::from(row[class] >= largest);
-                count += 1;
+                tally.note(class, row.iter().copied());
             }
         }
-        if count == 0 {
+        let samples = tally.samples();
+        if samples == 0 {
             return Err(fail("there are no samples to test with".to_owned()));
         }
-        let accuracy = Some(right as f64 / count as f64);
         Ok(HeldOut {
-            loss: loss / count as f64,
+            loss: loss / samples as f64,
             error: None,
-            accuracy,
+            accuracy: tally.accuracy(),
+            by_class: tally.by_class(),
             stein: None,
-            samples: count,
+            samples,
         })
     }
 }

@@ -44,6 +44,7 @@ mod standard;
 mod state;
 mod step;
 mod table;
+mod tally;
 mod trained;
 mod training;
 
@@ -58,5 +59,6 @@ pub use parameters::Parameters;
 pub use progress::{Point, Progress};
 pub use schedule::Decay;
 pub use sliced::Sliced;
+pub use tally::ClassAccuracy;
 pub use trained::{HeldOut, Pace, Stein, Trained};
 pub use training::Training;

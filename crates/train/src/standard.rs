@@ -1,7 +1,7 @@
 //! Samples brought to mean 0 and deviation 1.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_data::{Chunks, InMemory, Samples};
+use taste_data::{Chunk, InMemory, Samples, Seen};
 use taste_graph::{Build, Id, OpError, Tensor};
 use taste_stein::score::InputMap;
 
@@ -74,6 +74,16 @@ impl Standard {
         (samples - &mean) * &inverse
     }
 
+    /// A data set in standardised coordinates.
+    pub(crate) fn view<'a>(&'a self, samples: &'a dyn Samples) -> impl Samples + Copy + 'a {
+        Seen::new(samples, move || {
+            move |mut chunk: Chunk| {
+                chunk.values = self.forth(&chunk.values);
+                chunk
+            }
+        })
+    }
+
     /// Samples from standardised coordinates.
     pub(crate) fn back(&self, samples: &ArrayD<f32>) -> ArrayD<f32> {
         samples * &single(&self.deviation) + &single(&self.mean)
@@ -112,39 +122,4 @@ impl Standard {
 #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
 fn single(values: &ArrayD<f64>) -> ArrayD<f32> {
     values.mapv(|v| v as f32)
-}
-
-/// A data set seen through a [`Standard`].
-#[derive(Clone, Copy)]
-pub(crate) struct Standardized<'a> {
-    of: &'a dyn Samples,
-    standard: &'a Standard,
-}
-
-impl<'a> Standardized<'a> {
-    pub(crate) fn new(of: &'a dyn Samples, standard: &'a Standard) -> Self {
-        Self { of, standard }
-    }
-}
-
-impl Samples for Standardized<'_> {
-    fn name(&self) -> &str {
-        self.of.name()
-    }
-
-    fn sample_shape(&self) -> &[usize] {
-        self.of.sample_shape()
-    }
-
-    fn count(&self) -> Option<usize> {
-        self.of.count()
-    }
-
-    fn chunks(&self, rows: usize) -> Result<Chunks<'_>, taste_data::Error> {
-        Ok(Box::new(self.of.chunks(rows)?.map(|chunk| {
-            let mut chunk = chunk?;
-            chunk.values = self.standard.forth(&chunk.values);
-            Ok(chunk)
-        })))
-    }
 }

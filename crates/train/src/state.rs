@@ -91,17 +91,17 @@ impl State {
     pub(crate) fn note(&mut self, held_out: Option<HeldOut>, keep_best: bool) -> Point {
         let (sum, count) = std::mem::take(&mut self.pending);
         let loss = sum / count.max(1) as f64;
-        let point = Point { step: self.step, loss, held_out: held_out.map(|h| h.loss) };
+        let point = Point { step: self.step, loss, held_out: held_out.as_ref().map(|h| h.loss) };
         self.curve.push(point);
-        self.last = held_out;
-        if let Some(held_out) = held_out.filter(|_| keep_best) {
+        if let Some(held_out) = held_out.as_ref().filter(|_| keep_best) {
             if self.best.as_ref().is_some_and(|(_, best)| best.loss <= held_out.loss) {
                 self.misses += 1;
             } else {
-                self.best = Some((self.result().clone(), held_out));
+                self.best = Some((self.result().clone(), held_out.clone()));
                 self.misses = 0;
             }
         }
+        self.last = held_out;
         point
     }
 }

@@ -8,7 +8,7 @@ use taste_engine::Model;
 use taste_graph::{Build, Dim, Fact, Graph, Id, OpError, Tensor};
 
 use crate::{
-    Error, Network, Parameters, Point,
+    ClassAccuracy, Error, Network, Parameters, Point,
     error::request,
     network::INPUT,
     noise::{Mix, Noise},
@@ -53,7 +53,7 @@ impl Pace {
 }
 
 /// How the network does on samples that it did not learn from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// The mean loss.
     pub loss: f64,
@@ -61,6 +61,9 @@ pub struct HeldOut {
     pub error: Option<f64>,
     /// The share of right classes, for classifiers.
     pub accuracy: Option<f64>,
+    /// The same for every class, for classifiers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_class: Vec<ClassAccuracy>,
     /// The Stein identity, for scores.
     pub stein: Option<Stein>,
     /// How many samples.
@@ -93,8 +96,8 @@ impl Trained {
     }
 
     /// How the network does on held-out samples, if there were any.
-    pub fn held_out(&self) -> Option<HeldOut> {
-        self.held_out
+    pub fn held_out(&self) -> Option<&HeldOut> {
+        self.held_out.as_ref()
     }
 
     /// How many samples were passed over because of entries that are not finite.

@@ -38,7 +38,7 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let tested = test.map(|test| fitted.test(&test, &run.backend, run.threads)).transpose()?;
     let outcome = Outcome::of_task("classifier", &fitted, learn, tested);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));
-    run.finish(&data, &fitted.model()?, &outcome, page)
+    run.finish(&data, &run.task_model(&fitted, &data.pinned(&options))?, &outcome, page)
 }
 
 /// Other data, with the columns by name where they have names, and the label.

@@ -1,5 +1,6 @@
 //! `taste train`.
 
+mod by_class;
 mod classifier;
 mod curve;
 mod outcome;

@@ -10,6 +10,7 @@ use crate::{
 };
 
 use super::{
+    by_class::{self, ByClass},
     curve,
     verdict::{self, Verdict},
 };
@@ -88,7 +89,7 @@ impl Outcome {
             weights: trained.parameters().count(),
             seed: args.seed,
             skipped: trained.skipped(),
-            held_out: trained.held_out(),
+            held_out: trained.held_out().cloned(),
             test: None,
             noise: Vec::new(),
             gaussian_loss: None,
@@ -98,6 +99,11 @@ impl Outcome {
             verdict: verdict.text,
             curve: trained.curve().to_vec(),
         }
+    }
+
+    /// How often a classifier is right about each class.
+    pub(super) fn by_class(&self) -> Option<ByClass> {
+        by_class::table(self.held_out.as_ref(), self.test.as_ref())
     }
 
     pub(super) fn is_good(&self) -> bool {
@@ -125,7 +131,7 @@ impl Outcome {
             let skipped = count(self.skipped, "sample");
             facts.push(("left out", format!("{skipped} with entries that are not finite")));
         }
-        if let Some(held_out) = self.held_out {
+        if let Some(held_out) = &self.held_out {
             let accuracy = held_out
                 .accuracy
                 .map_or_else(String::new, |a| format!(", {:.2} % right", 100.0 * a));
@@ -136,7 +142,7 @@ impl Outcome {
                 format!("loss {}{error}{accuracy} ({samples})", number(held_out.loss)),
             ));
         }
-        if let Some(test) = self.test {
+        if let Some(test) = &self.test {
             let accuracy = 100.0 * test.accuracy.unwrap_or(f64::NAN);
             let samples = count(test.samples, "sample");
             facts.push((
@@ -158,7 +164,7 @@ impl Outcome {
                 ),
             ));
         }
-        if let Some(stein) = self.held_out.and_then(|h| h.stein) {
+        if let Some(stein) = self.held_out.as_ref().and_then(|h| h.stein) {
             facts.push((
                 "Stein ratio",
                 format!("{:.3} ± {:.3}, 1 if the identity holds", stein.ratio, stein.error),
@@ -181,6 +187,15 @@ impl Outcome {
             }
         }
         table.row(["verdict".to_owned(), self.verdict.clone()]);
+        if let Some(ByClass { remark, head, rows }) = self.by_class() {
+            let mut classes = Table::default().right(&[0, 1, 2, 3, 4]);
+            classes.row(head);
+            for row in rows {
+                classes.row(row);
+            }
+            let remark = remark.map_or_else(String::new, |remark| format!("{remark}:\n"));
+            return format!("{}\n{remark}{}", table.render(0), classes.render(0));
+        }
         if self.levels.len() < 2 {
             return table.render(0);
         }

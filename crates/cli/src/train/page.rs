@@ -29,7 +29,17 @@ pub(super) fn of_score(fitted: &Fitted, outcome: &Outcome, run: &Run<'_>) -> Res
 
 /// Of a classifier or regressor.
 pub(super) fn of_task(outcome: &Outcome) -> String {
-    opening(outcome).to_html()
+    let page = opening(outcome);
+    let Some(found) = outcome.by_class() else { return page.to_html() };
+    let mut table = Table::new(found.head).right(&[0, 1, 2, 3, 4]);
+    for row in found.rows {
+        table.row(row);
+    }
+    let mut section = Section::new("By class");
+    if let Some(remark) = found.remark {
+        section = section.paragraph(format!("{remark}."));
+    }
+    page.section(section.table(&table)).to_html()
 }
 
 fn footer(seed: u64) -> String {

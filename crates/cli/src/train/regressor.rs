@@ -35,7 +35,8 @@ pub(super) fn run(args: &RegressorArgs) -> Result<()> {
     })?;
     let outcome = Outcome::of_task("regressor", &fitted, learn, None);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));
-    run.finish(&data, &fitted.model()?, &outcome, page)
+    let options = data.pinned(&learn.reading.options(None)?);
+    run.finish(&data, &run.task_model(&fitted, &options)?, &outcome, page)
 }
 
 /// A column by itself, N × 1.

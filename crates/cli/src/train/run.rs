@@ -13,7 +13,7 @@ use taste_engine::{Backend, Model};
 use taste_train::{Decay, Fitted, Network, Progress, Training};
 
 use crate::{
-    args::LearnArgs, detect::tell_skipped, files, input, print, print_json, tell,
+    args::LearnArgs, detect::tell_skipped, files, input, print, print_json, reading, tell,
     training_bar::TrainingBar,
 };
 
@@ -105,6 +105,13 @@ impl<'a> Run<'a> {
         let fitted = with(training.progress(&progress));
         bar.clear();
         Ok(fitted?)
+    }
+
+    /// A classifier or regressor, whose file says how samples were read for it.
+    pub(super) fn task_model(&self, fitted: &Fitted, options: &Options) -> Result<Model> {
+        let mut onnx = fitted.model()?.onnx().clone();
+        reading::put(&mut onnx, options)?;
+        Ok(Model::from_onnx(&self.args.out.display().to_string(), onnx))
     }
 
     /// Writes the model and, if asked for, the page; tells how it went; forgets the checkpoint.

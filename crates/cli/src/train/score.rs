@@ -47,7 +47,7 @@ pub(super) fn run(args: &ScoreTrainingArgs) -> Result<()> {
         learn.report.as_ref().map(|_| page::of_score(&fitted, &outcome, &run)).transpose()?;
     let mut onnx = fitted.model()?.onnx().clone();
     let options = learn.reading.options(None)?;
-    if let Some(card) = fitted.card(&wide(&options.mean), &wide(&options.std))? {
+    if let Some(card) = fitted.card(options.raw, &wide(&options.mean), &wide(&options.std))? {
         card.put(&mut onnx)?;
     }
     run.finish(&data, &Model::from_onnx("the trained score", onnx), &outcome, page)

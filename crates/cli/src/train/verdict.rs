@@ -20,7 +20,7 @@ impl Verdict {
 
 /// Of a score network.
 pub(super) fn of_score(
-    held_out: Option<HeldOut>,
+    held_out: Option<&HeldOut>,
     gaussian: Option<f64>,
     curve: &[Point],
 ) -> Verdict {
@@ -88,7 +88,7 @@ pub(super) fn of_score(
 }
 
 /// Of a classifier or regressor, whose loss would be `idle` without having learned anything.
-pub(super) fn of_task(held_out: Option<HeldOut>, idle: f64, curve: &[Point]) -> Verdict {
+pub(super) fn of_task(held_out: Option<&HeldOut>, idle: f64, curve: &[Point]) -> Verdict {
     let Some(held_out) = held_out else { return unjudged() };
     if held_out.loss.is_nan() || held_out.loss > idle * (1.0 - CLOSE) {
         return Verdict::new(
@@ -159,7 +159,14 @@ mod tests {
 
     fn held_out(loss: f64, ratio: f64) -> HeldOut {
         let stein = Some(Stein { ratio, error: 0.01 });
-        HeldOut { loss, error: Some(0.001), accuracy: None, stein, samples: 100 }
+        HeldOut {
+            loss,
+            error: Some(0.001),
+            accuracy: None,
+            by_class: Vec::new(),
+            stein,
+            samples: 100,
+        }
     }
 
     fn curve(losses: &[f64]) -> Vec<Point> {
@@ -179,28 +186,27 @@ mod tests {
             (Some(held_out(0.3, 1.0)), None, true, "70 % of the noise"),
             (None, Some(0.4), false, "No samples were held out"),
         ] {
-            let verdict = of_score(held_out, gaussian, &flat);
+            let verdict = of_score(held_out.as_ref(), gaussian, &flat);
             assert_eq!(verdict.is_good, is_good, "{verdict:?}");
             assert!(verdict.text.contains(part), "{verdict:?}");
         }
-        let unsure = Some(HeldOut { error: Some(0.1), ..held_out(0.3, 1.0) });
-        assert!(of_score(unsure, Some(0.4), &flat).text.contains("as far as 100 held-out"));
+        let unsure = HeldOut { error: Some(0.1), ..held_out(0.3, 1.0) };
+        assert!(of_score(Some(&unsure), Some(0.4), &flat).text.contains("as far as 100 held-out"));
         let falling: Vec<f64> = (0..30).map(|i| 1.0 - 0.02 * f64::from(i)).collect();
-        let verdict = of_score(Some(held_out(0.3, 1.0)), Some(0.4), &curve(&falling));
+        let verdict = of_score(Some(&held_out(0.3, 1.0)), Some(0.4), &curve(&falling));
         assert!(verdict.text.contains("more steps would help"), "{verdict:?}");
         let rising: Vec<f64> = falling.into_iter().rev().collect();
-        let verdict = of_score(Some(held_out(0.5, 1.0)), Some(0.4), &curve(&rising));
+        let verdict = of_score(Some(&held_out(0.5, 1.0)), Some(0.4), &curve(&rising));
         assert!(verdict.text.contains("by heart"), "{verdict:?}");
     }
 
     #[test]
     fn tasks_are_held_against_doing_nothing() {
         let flat = curve(&[0.5; 30]);
-        let good =
-            HeldOut { loss: 0.1, error: None, accuracy: Some(0.97), stein: None, samples: 9 };
-        assert!(of_task(Some(good), 0.7, &flat).text.contains("97.0 %"));
-        assert!(!of_task(Some(HeldOut { loss: 0.7, ..good }), 0.7, &flat).is_good);
+        let good = HeldOut { accuracy: Some(0.97), stein: None, ..held_out(0.1, 1.0) };
+        assert!(of_task(Some(&good), 0.7, &flat).text.contains("97.0 %"));
+        assert!(!of_task(Some(&HeldOut { loss: 0.7, ..good.clone() }), 0.7, &flat).is_good);
         let number = HeldOut { accuracy: None, ..good };
-        assert!(of_task(Some(number), 1.0, &flat).text.contains("90.0 % of the variance"));
+        assert!(of_task(Some(&number), 1.0, &flat).text.contains("90.0 % of the variance"));
     }
 }

@@ -183,6 +183,13 @@ fn classifiers_and_regressors_take_tables_as_they_are() {
     );
     assert!(told["test"]["accuracy"].as_f64().unwrap() > 0.9, "{told}");
     assert!(told["held_out"]["accuracy"].as_f64().unwrap() > 0.85, "{told}");
+    let by_class = told["held_out"]["by_class"].as_array().unwrap();
+    let count = |c: &serde_json::Value| c["samples"].as_u64().unwrap();
+    assert_eq!((by_class.len(), by_class.iter().map(count).sum()), (2, 100), "{told}");
+    let right =
+        |c: &serde_json::Value| c["accuracy"].as_f64().unwrap() * c["samples"].as_f64().unwrap();
+    let share = by_class.iter().map(right).sum::<f64>() / 100.0;
+    assert!((share - told["held_out"]["accuracy"].as_f64().unwrap()).abs() < 1e-9, "{told}");
     place.ok("fit --model c.onnx --data table.csv --label class --exclude price --score gaussian -o d.onnx -q");
     let run = place.ok(
         "train regressor --data table.csv --target price --exclude class --steps 300 --out r.onnx",
@@ -195,6 +202,64 @@ fn classifiers_and_regressors_take_tables_as_they_are() {
     assert!((price - 1200.0).abs() < 40.0, "{price}");
     place.fails("train regressor --data table.csv --target cost --out r.onnx", "cost");
     place.fails("train regressor --data x.npy --target cost --out r.onnx", "no column to predict");
+}
+
+#[test]
+fn a_classifier_is_told_by_class() {
+    let place = table(300);
+    let train =
+        "train classifier --data table.csv --label class --exclude price --steps 30 --out c.onnx";
+    let run = place.ok(&format!("{train} --test table.csv --report page.html"));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = run.out.lines().map(words).collect();
+    let head = lines.iter().position(|l| l == "class held out right test right").expect(&run.out);
+    assert!(lines[head + 1].starts_with("0 ") && lines[head + 2].starts_with("1 "), "{}", run.out);
+    assert_eq!(lines.len(), head + 3, "{}", run.out);
+    assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("By class"));
+}
+
+/// An entry of a file's metadata.
+fn entry(place: &Place, file: &str, key: &str) -> serde_json::Value {
+    let model = taste_onnx::Model::open(&place.path(file)).unwrap();
+    let found = model.proto.metadata_props.iter().find(|e| e.key == key).expect(key);
+    serde_json::from_str(&found.value).unwrap()
+}
+
+#[test]
+fn files_say_whether_bytes_were_taken_as_they_are() {
+    let place = Place::new();
+    pictures(&place, "pictures.npy");
+    let train = "train score --data pictures.npy --shape 1,8,8 --batch 16 --steps 60 -q --out";
+    place.ok(&format!("{train} raw.onnx --raw"));
+    place.ok(&format!("{train} scaled.onnx"));
+    assert_eq!(entry(&place, "raw.onnx", "taste.score")["raw"], true);
+    assert_eq!(entry(&place, "scaled.onnx", "taste.score")["raw"], false);
+    // However the data are read, the score sees what it learned from.
+    for file in ["raw.onnx", "scaled.onnx"] {
+        let inspect =
+            format!("inspect --score onnx:{file} --data pictures.npy --shape 1,8,8 --json -q");
+        let [raw, scaled] = ["--raw", ""].map(|flag| place.json(&format!("{inspect} {flag}")));
+        let [raw, scaled] = [&raw, &scaled].map(|check| check["mean_norm"].as_f64().unwrap());
+        assert!((255.0 * raw / scaled - 1.0).abs() < 1e-3, "{file}: {raw} {scaled}");
+    }
+}
+
+#[test]
+fn a_classifier_remembers_how_its_samples_were_read() {
+    let place = table(300);
+    let data = "--data table.csv --label class --exclude price";
+    place.ok(&format!("train classifier {data} --raw --mean 50,0 --steps 20 --out c.onnx -q"));
+    let reading = entry(&place, "c.onnx", "taste.reading");
+    assert_eq!(
+        (&reading["raw"], &reading["columns"]),
+        (&true.into(), &serde_json::json!(["a", "b"]))
+    );
+    assert_eq!(reading["mean"], serde_json::json!([50.0, 0.0]));
+    let fit = format!("fit --model c.onnx {data} --score gaussian -o d.onnx");
+    let other =
+        "c.onnx learned from samples read with --raw --mean 50,0; here they are read without";
+    assert!(place.ok(&fit).err.contains(other));
+    assert!(!place.ok(&format!("{fit} --raw --mean 50,0")).err.contains("learned from"));
 }
 
 /// Starts a run, kills it once it has kept something, and returns how long it ran.
@@ -286,6 +351,15 @@ fn what_can_not_be_learned_is_one_sentence() {
         };
         place.fails(&flags, message);
     }
+    place.text("finished.onnx", "");
+    let finished = place.path("finished.onnx");
+    let mut permissions = fs::metadata(&finished).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&finished, permissions).unwrap();
+    place.fails(
+        "train score --data train.npy --out finished.onnx",
+        "--out finished.onnx: it is there already and may not be changed",
+    );
     let constant = samples(50, 0.0, 1).select(Axis(0), &[3; 50]);
     place.write("constant.npy", &constant.into_dyn());
     place.fails("train score --data constant.npy --out m.onnx", "all samples are the same");

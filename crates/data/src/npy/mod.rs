@@ -29,8 +29,6 @@ pub use read::{Elements, Reader};
 pub(crate) use read::{Preamble, decode};
 pub use write::{Element, Writer};
 
-use crate::atomic::Refusal;
-
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
@@ -135,15 +133,6 @@ pub enum Problem {
         /// The shape of the whole.
         shape: Vec<usize>,
     },
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotAFile(what) => Self::NotAFile(what),
-            other => Self::NotWritable(other.sentence()),
-        }
-    }
 }
 
 /// A shape as `NumPy` prints it, cut short if it is long.

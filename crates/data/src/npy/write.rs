@@ -1,9 +1,9 @@
 use std::{io::Write, marker::PhantomData, path::Path};
 
 use ndarray::ArrayViewD;
+use taste_files::AtomicFile;
 
 use super::{DType, Error, Problem, header::Header};
-use crate::atomic::AtomicFile;
 
 /// A number that can be written.
 pub trait Element: Copy {
@@ -45,7 +45,7 @@ impl<T: Element> Writer<T> {
     /// Starts an array of this shape, rows along the first axis.
     pub fn create(path: &Path, shape: &[usize]) -> Result<Self, Error> {
         let inner = || -> Result<Self, Problem> {
-            let mut file = AtomicFile::start(path)?;
+            let mut file = AtomicFile::create(path)?;
             file.write_all(&Header::write(T::DTYPE, shape))?;
             Ok(Self { file, shape: shape.to_vec(), rows: 0, elements: PhantomData })
         };

@@ -9,8 +9,9 @@ mod parquet;
 use std::{io, path::Path};
 
 use output::Output;
+use taste_files::AtomicFile;
 
-use crate::{AtomicFile, Error};
+use crate::Error;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,15 +144,14 @@ impl TableWriter {
                 return Err(Error::at(path, message));
             }
         }
-        let file = AtomicFile::create(path)?;
-        let rows: io::Result<Box<dyn Rows>> = match ending.as_str() {
+        let start = |file: AtomicFile| match ending.as_str() {
             "csv" => csv::start(Output::File(file), columns),
             "parquet" => parquet::start(file, columns),
             "npy" => npy::start(file, columns.len()),
             _ => Ok(jsonl::start(Output::File(file), columns)),
         };
         let name = path.display().to_string();
-        let rows = rows.map_err(|e| Error::write(&name, e))?;
+        let rows = AtomicFile::create(path).and_then(start).map_err(|e| Error::write(&name, e))?;
         Ok(Self { name, columns: columns.to_vec(), rows })
     }
 

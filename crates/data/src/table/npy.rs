@@ -1,10 +1,9 @@
 use std::io::{self, Seek, SeekFrom, Write};
 
+use taste_files::AtomicFile;
+
 use super::{Output, Rows, Value};
-use crate::{
-    AtomicFile,
-    npy::{DType, Header},
-};
+use crate::npy::{DType, Header};
 
 /// A matrix whose number of rows is filled in at the end.
 struct Matrix {

@@ -1,6 +1,6 @@
 use std::io::{self, BufWriter, Stdout, Write};
 
-use crate::AtomicFile;
+use taste_files::AtomicFile;
 
 /// Where text goes.
 #[derive(Debug)]

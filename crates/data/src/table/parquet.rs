@@ -6,9 +6,9 @@ use parquet::{
     arrow::ArrowWriter, basic::Compression, errors::ParquetError,
     file::properties::WriterProperties,
 };
+use taste_files::AtomicFile;
 
 use super::{Column, Kind, Output, Rows, Value};
-use crate::AtomicFile;
 
 /// Rows gathered before they are encoded.
 const BATCH: usize = 8192;

@@ -1,8 +1,8 @@
 //! Tables and files that are written.
 
-use std::{fs, io::Write};
+use std::fs;
 
-use taste_data::{AtomicFile, Column, Error, Kind, Options, TableWriter, Value};
+use taste_data::{Column, Error, Kind, Options, TableWriter, Value};
 
 use crate::files::{Folder, read};
 
@@ -81,47 +81,8 @@ fn misuse_is_an_error() {
     let wrong = table.write(&[Value::Int(1), Value::Bool(true)]).unwrap_err().to_string();
     assert!(wrong.contains("\"score\""), "{wrong}");
     drop(table);
+    assert!(error("no/t.csv", &columns()).contains("it can't be written: there is no folder"));
     assert_eq!(fs::read_dir(folder.root()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_file_appears_when_it_is_finished() {
-    let folder = Folder::new();
-    let path = folder.put("report.txt", "before");
-    let mut file = AtomicFile::create(&path).unwrap();
-    file.write_all(b"half").unwrap();
-    drop(file);
-    assert_eq!(fs::read(&path).unwrap(), b"before");
-    let mut file = AtomicFile::create(&path).unwrap();
-    file.write_all(b"after").unwrap();
-    file.finish().unwrap();
-    assert_eq!(fs::read(&path).unwrap(), b"after");
-    assert_eq!(fs::read_dir(folder.root()).unwrap().count(), 1);
-    let nowhere = AtomicFile::create(&folder.path("no/where.txt")).unwrap_err().to_string();
-    assert!(nowhere.contains("there is no folder"), "{nowhere}");
-    assert!(AtomicFile::create(folder.root()).unwrap_err().to_string().contains("a folder"));
-}
-
-#[cfg(unix)]
-#[test]
-fn links_and_permissions_are_respected() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    let folder = Folder::new();
-    let path = folder.put("real.csv", "");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    symlink(&path, folder.path("link.csv")).unwrap();
-    let mut file = AtomicFile::create(&folder.path("link.csv")).unwrap();
-    file.write_all(b"through").unwrap();
-    file.finish().unwrap();
-    assert_eq!(fs::read(&path).unwrap(), b"through");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
-    let refused = AtomicFile::create(&path).unwrap_err().to_string();
-    assert!(refused.contains("may not be changed"), "{refused}");
-    symlink(folder.path("gone"), folder.path("dangling.csv")).unwrap();
-    let refused = AtomicFile::create(&folder.path("dangling.csv")).unwrap_err().to_string();
-    assert!(refused.contains("a link to") && refused.contains("not there"), "{refused}");
 }
 
 #[cfg(target_os = "linux")]

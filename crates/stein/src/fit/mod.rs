@@ -25,7 +25,6 @@ use crate::{
 };
 use divide::Division;
 use passes::{Calibrated, HeldOut};
-use watch::Watched;
 
 /// Above this many classes, one residual a sample takes the place of one a class.
 const MANY_CLASSES: usize = 128;
@@ -249,9 +248,7 @@ impl<'a> Fit<'a> {
         )?;
         (self.progress)(Stage::Score, 0, division.fitted);
         let part = division.fit(train);
-        let watched = Watched::new(&part);
-        let score = self.score.fit(&watched, self.request.seed)?;
-        let left_out = watched.not_finite();
+        let (score, left_out) = watch::fit(&*self.score, &part, self.request.seed)?;
         (self.progress)(Stage::Score, division.fitted, division.fitted);
         let residual =
             residual::build(&mut draft, &*score, &self.operator, plan.subject, plan.map)?;

@@ -17,6 +17,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct Card {
     /// The network takes y = a⊙x + b of samples x as files hold them, before any normalisation for another model.
     pub input: Option<InputMap>,
+    /// Whether bytes among these x go from 0 to 255, as files hold them, rather than from 0 to 1.
+    pub raw: bool,
     /// The deviation of the noise that its density has beyond that of y: one number, or one for every entry.
     pub noise: Vec<f64>,
     /// The diffusion that the network predicts the noise of.
@@ -71,6 +73,7 @@ mod tests {
         assert_eq!(Card::of(&model).expect("none"), None);
         let card = Card {
             input: Some(InputMap::new(vec![2.0], vec![-1.0]).expect("a map")),
+            raw: true,
             noise: vec![0.1, 0.2],
             diffusion: Some(Steps { schedule: "cosine".to_owned(), steps: 500 }),
         };

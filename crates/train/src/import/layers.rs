@@ -24,7 +24,7 @@ fn weight(
     scope.weight(b, name, shape, Start::Zeros)
 }
 
-/// x·Wᵀ + b of vectors, to so many entries.
+/// x·Wᵀ + b to so many entries: of vectors, or of images at every pixel.
 pub(super) fn linear(
     b: &mut Build<'_>,
     x: Id,
@@ -34,24 +34,14 @@ pub(super) fn linear(
     let inputs = size(b, x, 1)?;
     let weights = weight(b, "weight", &[outputs, inputs], scope)?;
     let bias = weight(b, "bias", &[outputs], scope)?;
+    if b.fact(x).shape.len() == 4 {
+        let kernel = over_pixels(b, weights)?;
+        let y = layers::convolve(b, x, kernel, 1, 0)?;
+        let bias = over_pixels(b, bias)?;
+        return b.add(y, bias);
+    }
     let weights = b.transpose(weights, &[1, 0])?;
     let y = functions::matmul(b, x, weights)?;
-    b.add(y, bias)
-}
-
-/// The same for every pixel of images.
-pub(super) fn linear_at_pixels(
-    b: &mut Build<'_>,
-    x: Id,
-    outputs: usize,
-    scope: &mut Scope<'_>,
-) -> Result<Id, OpError> {
-    let inputs = size(b, x, 1)?;
-    let weights = weight(b, "weight", &[outputs, inputs], scope)?;
-    let bias = weight(b, "bias", &[outputs], scope)?;
-    let weights = b.reshape(weights, &[outputs.into(), inputs.into(), 1.into(), 1.into()])?;
-    let y = layers::convolve(b, x, weights, 1, 0)?;
-    let bias = by_channel(b, bias)?;
     b.add(y, bias)
 }
 
@@ -66,7 +56,7 @@ pub(super) fn halve(
     let weights = weight(b, "weight", &[channels, channels, 3, 3], scope)?;
     let bias = weight(b, "bias", &[channels], scope)?;
     let y = layers::convolve_between(b, x, weights, 2, pads)?;
-    let bias = by_channel(b, bias)?;
+    let bias = over_pixels(b, bias)?;
     b.add(y, bias)
 }
 
@@ -108,12 +98,12 @@ pub(super) fn convolve_normalized(
     let by_output = b.reshape(factor, &[channels.into(), 1.into(), 1.into(), 1.into()])?;
     let weights = b.mul(weights, by_output)?;
     let y = layers::convolve(b, x, weights, stride, kernel / 2)?;
-    let shift = by_channel(b, shift)?;
+    let shift = over_pixels(b, shift)?;
     b.add(y, shift)
 }
 
-/// One number a channel (C, or N × C) over images.
-pub(super) fn by_channel(b: &mut Build<'_>, values: Id) -> Result<Id, OpError> {
+/// Vectors or matrices as something that is the same at all pixels of images: with two more axes.
+pub(super) fn over_pixels(b: &mut Build<'_>, values: Id) -> Result<Id, OpError> {
     let mut shape = b.fact(values).shape.clone();
     shape.extend([Dim::from(1), Dim::from(1)]);
     b.reshape(values, &shape)

@@ -133,7 +133,7 @@ impl TrainScore {
         Ok(TrainedScore { asked: self.clone(), seed, fitted })
     }
 
-    /// The same, telling how far it is.
+    /// As a score model for a detector, which tells how far its training is.
     pub fn watched(self, progress: impl Fn(&Progress) + Send + Sync + 'static) -> WatchedTraining {
         WatchedTraining { asked: self, progress: Box::new(progress) }
     }
@@ -162,20 +162,6 @@ impl Specification for WatchedTraining {
         seed: u64,
     ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
         Ok(Box::new(self.asked.train_watched(samples, seed, &*self.progress)?))
-    }
-}
-
-impl Specification for TrainScore {
-    fn learns(&self) -> bool {
-        true
-    }
-
-    fn fit(
-        &self,
-        samples: &dyn Samples,
-        seed: u64,
-    ) -> Result<Box<dyn ScoreModel>, taste_stein::Error> {
-        Ok(Box::new(self.train(samples, seed)?))
     }
 }
 

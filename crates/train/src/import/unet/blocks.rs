@@ -4,7 +4,7 @@ use taste_graph::{Build, Id, OpError};
 use taste_ops::layers;
 
 use crate::{
-    import::layers::{by_channel, linear, linear_at_pixels, normalize},
+    import::layers::{linear, normalize, over_pixels},
     network::{Scope, convolve, mix, size},
 };
 
@@ -40,7 +40,7 @@ impl Block {
             let y = convolve(b, y, [width, 3, 1], "conv1", scope)?;
             let time = layers::silu(b, time)?;
             let time = scope.inside("time_emb_proj", |scope| linear(b, time, width, scope))?;
-            let time = by_channel(b, time)?;
+            let time = over_pixels(b, time)?;
             let y = b.add(y, time)?;
             let y = scope.inside("norm2", |scope| normalize(b, y, self.norm(), scope))?;
             let y = layers::silu(b, y)?;
@@ -76,7 +76,7 @@ impl Block {
             let normal = (groups, self.epsilon);
             let y = scope.inside("group_norm", |scope| normalize(b, x, normal, scope))?;
             let mut part = |b: &mut Build<'_>, y: Id, name: &str| {
-                scope.inside(name, |scope| linear_at_pixels(b, y, channels, scope))
+                scope.inside(name, |scope| linear(b, y, channels, scope))
             };
             let parts = [part(b, y, "to_q")?, part(b, y, "to_k")?, part(b, y, "to_v")?];
             let mixed = mix(b, parts, channels / head)?;

@@ -106,16 +106,19 @@ impl Blueprint for UNet {
         x = convolve(b, x, [first, 3, 1], "conv_in", scope)?;
         let mut seen = vec![x];
         for (number, level) in self.levels.iter().enumerate() {
-            x = scope.inside(&format!("down_blocks.{number}"), |scope| {
-                self.down(b, x, time, (number, *level), &mut seen, scope)
+            let found = scope.inside(&format!("down_blocks.{number}"), |scope| {
+                self.down(b, x, time, (number, *level), scope)
             })?;
+            seen.extend(found);
+            x = seen[seen.len() - 1];
         }
         if let Some(middle) = &self.middle {
             x = scope.inside("mid_block", |scope| self.middle(b, x, time, middle, scope))?;
         }
         for (number, level) in self.levels.iter().rev().enumerate() {
+            let beside = seen.split_off(seen.len().saturating_sub(self.depth + 1));
             x = scope.inside(&format!("up_blocks.{number}"), |scope| {
-                self.up(b, x, time, (number, *level), &mut seen, scope)
+                self.up(b, [x, time], &beside, (number, *level), scope)
             })?;
         }
         let normal = self.block.norm();
@@ -130,27 +133,28 @@ impl UNet {
         number + 1 == self.levels.len()
     }
 
+    /// The results of all layers of a level: the way up looks at each.
     fn down(
         &self,
         b: &mut Build<'_>,
         mut x: Id,
         time: Id,
         (number, level): (usize, Level),
-        seen: &mut Vec<Id>,
         scope: &mut Scope<'_>,
-    ) -> Result<Id, OpError> {
+    ) -> Result<Vec<Id>, OpError> {
+        let mut found = Vec::new();
         for step in 0..self.depth {
             x = self.block.residual(b, x, time, (step, level.width), 1.0, scope)?;
             if level.attends_down {
                 x = self.block.attention(b, x, step, self.block.groups, 1.0, scope)?;
             }
-            seen.push(x);
+            found.push(x);
         }
         if !self.is_last(number) {
             x = scope.inside("downsamplers.0.conv", |scope| halve(b, x, self.pads, scope))?;
-            seen.push(x);
+            found.push(x);
         }
-        Ok(x)
+        Ok(found)
     }
 
     fn middle(
@@ -170,18 +174,17 @@ impl UNet {
         self.block.residual(b, x, time, (1, width), scale, scope)
     }
 
+    /// With what was found on the way down, the last of it first.
     fn up(
         &self,
         b: &mut Build<'_>,
-        mut x: Id,
-        time: Id,
+        [mut x, time]: [Id; 2],
+        beside: &[Id],
         (number, level): (usize, Level),
-        seen: &mut Vec<Id>,
         scope: &mut Scope<'_>,
     ) -> Result<Id, OpError> {
-        for step in 0..=self.depth {
-            let beside = seen.pop().ok_or_else(|| OpError::invalid("it goes up too far"))?;
-            x = functions::concat(b, &[x, beside], 1)?;
+        for (step, &found) in beside.iter().rev().enumerate() {
+            x = functions::concat(b, &[x, found], 1)?;
             x = self.block.residual(b, x, time, (step, level.width), 1.0, scope)?;
             if level.attends_up {
                 x = self.block.attention(b, x, step, self.block.groups, 1.0, scope)?;

@@ -1,10 +1,11 @@
 //! Score matching where the score is known, and where it is not.
 
-use ndarray::{Array2, ArrayD};
-use taste_data::InMemory;
+use ndarray::Array2;
 use taste_engine::{Backend, Value};
 use taste_stein::stats::random::Random;
-use taste_train::{Decay, Fitted, Network, Training};
+use taste_train::{Fitted, Network, Training};
+
+use crate::common::{normal, samples, settled};
 
 /// A mixture of Gaussians in the plane: weights, means and one deviation for all.
 struct Mixture {
@@ -55,24 +56,11 @@ impl Mixture {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-fn samples(values: &Array2<f64>) -> InMemory {
-    InMemory::new("drawn", values.mapv(|v| v as f32).into_dyn())
-}
-
 fn trained(values: &Array2<f64>, sigma: f64, steps: usize) -> Fitted {
     let network = Network::new(&[2]).dense(64).silu().dense(64).silu().dense(2);
-    Training::score(&network, sigma)
-        .steps(steps)
-        .batch(512)
-        .rate(5e-3)
-        .decay(Decay::Cosine)
-        .average(0.998)
-        .held_out(0.1)
-        .seed(3)
-        .backend(Backend::Rten, 1)
-        .run_standardized(&samples(values))
-        .expect("a run")
+    let training = settled(Training::score(&network, sigma)).batch(512).average(0.998);
+    let training = training.steps(steps).held_out(0.1).seed(3);
+    training.run_standardized(&samples(values)).expect("a run")
 }
 
 /// √(E‖ŝ − s‖² / E‖s‖²) over fresh samples with the noise that was learned.
@@ -156,16 +144,13 @@ fn two_moons_are_no_gaussian() {
 fn slices_of_a_linear_score_have_a_closed_form() {
     let network = Network::new(&[3]).dense(3);
     let sigma = 0.7;
-    let mut random = Random::new(5);
-    #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-    let values = ArrayD::from_shape_simple_fn(vec![20_000, 3], || random.normal() as f32);
     // Not trained to the end: the form holds for any linear score.
     let trained = Training::score(&network, sigma)
         .steps(5)
         .held_out(0.1)
         .seed(1)
         .backend(Backend::Rten, 1)
-        .run(&InMemory::new("normal", values))
+        .run(&samples(&normal(20_000, 3, 5)))
         .expect("a run");
     let weight = |name: &str| {
         let found = trained.parameters().iter().find(|(n, _)| n.ends_with(name));
@@ -200,17 +185,8 @@ fn samples_of_ranges_and_diffusions_have_the_moments_of_the_data() {
         (column.mean().expect("rows"), column.std(0.0))
     };
     for run in runs {
-        let fitted = run
-            .steps(1500)
-            .batch(256)
-            .rate(5e-3)
-            .decay(Decay::Cosine)
-            .average(0.99)
-            .held_out(0.1)
-            .seed(2)
-            .backend(Backend::Rten, 1)
-            .run_standardized(&samples(&points))
-            .expect("a run");
+        let run = settled(run).steps(1500).held_out(0.1).seed(2);
+        let fitted = run.run_standardized(&samples(&points)).expect("a run");
         let drawn = fitted.draw(500, 3, &Backend::Rten, 1).expect("samples").mapv(f64::from);
         let drawn = drawn.into_dimensionality::<ndarray::Ix2>().expect("rows");
         for column in 0..2 {

@@ -6,18 +6,16 @@ use std::{
     time::Duration,
 };
 
-use ndarray::ArrayD;
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_stein::stats::random::Random;
 use taste_train::{Decay, Network, Progress, Training};
 
+use crate::common::{normal, samples};
+
 fn points(rows: usize) -> InMemory {
-    let mut random = Random::new(1);
-    #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-    let values = ArrayD::from_shape_simple_fn(vec![rows, 2], || random.normal() as f32);
+    let values = normal(rows, 2, 1);
     let labels = values.outer_iter().map(|p| i64::from(p[0] * p[1] > 0.0)).collect();
-    InMemory::new("points", values).with_labels(labels)
+    samples(&values).with_labels(labels)
 }
 
 fn training(network: &Network) -> Training<'_> {

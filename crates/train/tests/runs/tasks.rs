@@ -6,15 +6,7 @@ use taste_engine::{Backend, Value};
 use taste_stein::stats::random::Random;
 use taste_train::{Augment, Decay, Network, Trained, Training};
 
-fn normal(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
-    let mut random = Random::new(seed);
-    Array2::from_shape_simple_fn((rows, columns), || random.normal())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-fn samples(values: &Array2<f64>) -> InMemory {
-    InMemory::new("drawn", values.mapv(|v| v as f32).into_dyn())
-}
+use crate::common::{normal, samples, settled};
 
 /// Two classes that a circle divides.
 fn rings(rows: usize, seed: u64) -> InMemory {
@@ -98,14 +90,7 @@ fn relative_error(
 const SIGMA: f64 = 0.5;
 
 fn score_training(network: &Network, steps: usize) -> Training<'_> {
-    Training::score(network, SIGMA)
-        .steps(steps)
-        .batch(256)
-        .rate(5e-3)
-        .decay(Decay::Cosine)
-        .average(0.99)
-        .seed(3)
-        .backend(Backend::Rten, 1)
+    settled(Training::score(network, SIGMA)).steps(steps).seed(3)
 }
 
 #[test]

@@ -8,17 +8,9 @@ use taste_stein::{
     score::{ScoreModel, Specification},
     stats::random::Random,
 };
-use taste_train::{Decay, Diffusion, Network, Training, score::TrainScore};
+use taste_train::{Diffusion, Network, Training, score::TrainScore};
 
-fn normal(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
-    let mut random = Random::new(seed);
-    Array2::from_shape_simple_fn((rows, columns), || random.normal())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-fn samples(values: &Array2<f64>) -> InMemory {
-    InMemory::new("drawn", values.mapv(|v| v as f32).into_dyn())
-}
+use crate::common::{normal, samples, settled};
 
 fn scores(model: &Model, values: &Array2<f64>) -> ArrayD<f64> {
     let mut session = Backend::Reference.load(model, &["score"], 1).expect("a session");
@@ -37,17 +29,9 @@ fn error(found: &ArrayD<f64>, points: &Array2<f64>, variance: f64) -> f64 {
 fn one_network_knows_a_range_of_noise() {
     let network =
         Network::new(&[2]).with_level(1.0).dense(64).condition().silu().dense(64).silu().dense(2);
-    let trained = Training::score_range(&network, 0.2, 2.0)
-        .steps(2000)
-        .batch(256)
-        .rate(5e-3)
-        .decay(Decay::Cosine)
-        .average(0.99)
-        .held_out(0.1)
-        .seed(1)
-        .backend(Backend::Rten, 1)
-        .run(&samples(&normal(20_000, 2, 1)))
-        .expect("a run");
+    let training = settled(Training::score_range(&network, 0.2, 2.0)).steps(2000);
+    let trained =
+        training.held_out(0.1).seed(1).run(&samples(&normal(20_000, 2, 1))).expect("a run");
     for sigma in [0.4, 1.0, 1.8f64] {
         let variance = 1.0 + sigma * sigma;
         let points = normal(1000, 2, 2) * variance.sqrt();
@@ -68,16 +52,8 @@ fn one_network_knows_a_range_of_noise() {
 #[test]
 fn a_diffusion_knows_the_score_of_every_step() {
     let network = Network::new(&[2]).with_level(0.01).dense(64).condition().silu().dense(2);
-    let trained = Training::diffusion(&network, Diffusion::Linear, 100)
-        .steps(6000)
-        .batch(256)
-        .rate(5e-3)
-        .decay(Decay::Cosine)
-        .average(0.99)
-        .seed(1)
-        .backend(Backend::Rten, 1)
-        .run(&samples(&(normal(20_000, 2, 3) * 2.0)))
-        .expect("a run");
+    let training = settled(Training::diffusion(&network, Diffusion::Linear, 100)).steps(6000);
+    let trained = training.seed(1).run(&samples(&(normal(20_000, 2, 3) * 2.0))).expect("a run");
     let proto = trained.model().expect("a model");
     let names: Vec<&str> = proto
         .onnx()
@@ -163,7 +139,7 @@ fn the_specification_is_read() {
     let asked: TrainScore =
         "train:sigma=0.1, steps=50,batch=7,rate=1e-4,width=9".parse().expect("read");
     assert_eq!((asked.sigma, asked.steps, asked.batch, asked.width), (0.1, Some(50), Some(7), 9));
-    assert!(asked.learns());
+    assert!(asked.watched(|_| {}).learns());
     for text in [
         "train:sigma=0",
         "train:sigma=nan",
@@ -177,5 +153,5 @@ fn the_specification_is_read() {
         assert!(error.contains("train[:sigma=0.2]"), "{error}");
     }
     let nothing = InMemory::new("nothing", ArrayD::zeros(vec![0, 3]));
-    assert!(TrainScore::default().fit(&nothing, 0).is_err());
+    assert!(TrainScore::default().train(&nothing, 0).is_err());
 }

@@ -1,0 +1,7 @@
+//! Whole runs of training.
+
+mod common;
+mod matching;
+mod resuming;
+mod scores;
+mod tasks;
