@@ -7,7 +7,7 @@ use taste_graph::{Graph, Id};
 /// Bytes of one element in the engines.
 const ELEMENT: usize = 4;
 /// More samples at once do not make a run faster.
-const MOST: usize = 256;
+const MOST: usize = 1024;
 
 /// Lets freed memory stay with the program, where the C library would hand it back: engines ask for the same large blocks run
 /// after run, and fresh pages cost more than most operators. For programs to call once, first of all.

@@ -55,7 +55,7 @@ impl EngineArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Samples at once [default: as many as memory allows, at most 256]
+    /// Samples at once [default: as many as memory allows, at most 1024]
     #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
 }

@@ -4,16 +4,14 @@
 //! thread alone. Where samples do not depend on each other, every thread may as well run the whole graph for samples of its own;
 //! small parts also keep more of what one operator leaves for the next in the cache.
 
-use std::{
-    collections::{HashMap, HashSet},
-    thread,
-};
+use std::collections::{HashMap, HashSet};
 
+use rayon::prelude::*;
 use taste_graph::{Dim, Fact, Graph, Id};
 use taste_ops::declared_shape;
 
 use super::{Loaded, Session};
-use crate::{Error, Value, error::request};
+use crate::{Error, Value};
 
 /// A part's inputs take about this many bytes: a network's widest layer is some times wider, and the cache a few times larger.
 const PART: usize = 192 << 10;
@@ -154,20 +152,9 @@ impl Session for SharedSession {
         // Which thread runs what does not depend on their pace, so that results don't either.
         let each = parts.len().div_ceil(self.workers.len());
         let samples = &self.samples;
-        let results = thread::scope(|scope| {
-            let runs: Vec<_> = self
-                .workers
-                .iter_mut()
-                .zip(parts.chunks(each))
-                .map(|(session, parts)| {
-                    scope.spawn(move || run_parts(session, samples, feeds, parts))
-                })
-                .collect();
-            let ended = runs.into_iter().map(|run| {
-                run.join().unwrap_or_else(|_| Err(request("a thread of the engine panicked")))
-            });
-            ended.collect::<Result<Vec<_>, Error>>()
-        })?;
+        let runs = self.workers.par_iter_mut().zip(parts.par_chunks(each));
+        let results = runs.map(|(session, parts)| run_parts(session, samples, feeds, parts));
+        let results = results.collect::<Result<Vec<_>, Error>>()?;
         let mut results: Vec<_> = results.into_iter().flatten().map(Vec::into_iter).collect();
         let together = |how: &Output| {
             let parts: Vec<Value> = results.iter_mut().filter_map(Iterator::next).collect();
