@@ -3,7 +3,8 @@
     python bench/pytorch_side.py --models DIR --export DIR
 
 Writes the networks, inputs and results to the folder, so that both sides run and check the same thing. Then it reads commands and
-answers each with a line of JSON: `prepare CASE` tries every straightforward way of computing the same numbers (its variants), checks
+answers each with a line of JSON: `arithmetic NETWORK` tells the operations of a forward pass and the most that the machine does in a
+second; `prepare CASE` tries every straightforward way of computing the same numbers (its variants), checks
 that they agree and keeps the fastest; `run CASE` runs that one and tells the seconds; `spread CASE` tells the variance of Hutchinson's
 estimator. Weights are frozen, evaluation mode is on, threads and cores are fixed, freed memory stays with the allocator.
 """
@@ -24,6 +25,7 @@ import onnxruntime
 import torch
 from onnx import numpy_helper
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 CLASSES = 10
 PROBES = 5
@@ -458,6 +460,15 @@ class Bench:
         net, x = self.setting.get(case.split("-")[0])
         return spread(net, x, self.options.seeds)
 
+    def arithmetic(self, name):
+        """What a forward pass computes, and how fast this machine computes at its best: products of large matrices."""
+        net, x = self.setting.get(name)
+        with FlopCounterMode(display=False) as counter:
+            net(x)
+        a, b = torch.randn(2, 2048, 2048)
+        seconds = min(timed(lambda: a @ b)[0] for _ in range(20))
+        return {"forward": counter.get_total_flops(), "best": 2 * 2048**3 / seconds}
+
 
 def export(setting, folder):
     folder.mkdir(parents=True, exist_ok=True)
@@ -484,7 +495,8 @@ def main():
     print(json.dumps(versions), file=answers, flush=True)
     for line in sys.stdin:
         command, case = line.split()
-        answer = {"prepare": bench.prepare, "run": bench.run, "spread": bench.spread}[command](case)
+        answers_to = {"prepare": bench.prepare, "run": bench.run, "spread": bench.spread, "arithmetic": bench.arithmetic}
+        answer = answers_to[command](case)
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -85,6 +85,14 @@ fn main() -> Outcome<()> {
     for case in cases().iter().filter(|c| c.name.contains(&options.only)) {
         measure(&options, case, other.as_mut(), &mut notes)?;
     }
+    if let Some(other) = &mut other {
+        for model in ["resnet20", "mnist"]
+            .into_iter()
+            .filter(|m| options.only.is_empty() || options.only.contains(m))
+        {
+            notes.push(arithmetic(model, other)?);
+        }
+    }
     for note in notes {
         println!("\n{note}");
     }
@@ -148,6 +156,23 @@ fn measure(
         }
     }
     Ok(())
+}
+
+/// How long the operations of a derivative take at the machine's best, whoever computes them: a gradient has those of two forward
+/// passes, the closed form those of one and of a product with the Jacobian for all classes but one.
+fn arithmetic(model: &str, other: &mut OtherSide) -> Outcome<String> {
+    let told = other.ask("arithmetic", model)?;
+    let number = |name: &str| told[name].as_f64().ok_or("no arithmetic");
+    let (forward, best) = (number("forward")?, number("best")?);
+    let pass = forward / best;
+    Ok(format!(
+        "{model}: a forward pass has {:.1} Gflop; products of large matrices run at {:.0} Gflop/s here, at which it takes {pass:.4} s, \
+         a gradient {:.4} s, the closed form {:.4} s.",
+        forward / 1e9,
+        best / 1e9,
+        2.0 * pass,
+        10.0 * pass
+    ))
 }
 
 /// The variance of both estimators on the same samples, over seeds.
