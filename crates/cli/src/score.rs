@@ -60,8 +60,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         for (i, &index) in chunk.index.iter().enumerate() {
             flagged += usize::from(scores.flag[i]);
             not_finite += usize::from(!scores.score[i].is_finite());
+            let place = data.place(index);
             let mut row = vec![
-                Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
+                Value::Int(i64::try_from(place).unwrap_or(i64::MAX)),
                 Value::Single(scores.residual[i]),
                 Value::Single(scores.score[i]),
                 Value::Single(scores.p_value[i]),
