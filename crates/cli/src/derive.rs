@@ -20,7 +20,7 @@ use crate::{
     progress::Progress,
     summary::Stats,
     table::{self, Table, number},
-    tell,
+    target, tell,
 };
 
 pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
         tell(&format!("note: {file} holds uint8, scaled by 1/255 (--raw keeps the values)"));
     }
     let mut request = request(args, &ports, &wrt, &sources)?;
-    let mut derived = model.derive(&request)?;
+    let mut derived = model.derive(&request).map_err(|e| target::in_words(&model, &request, e))?;
     // A summary of an estimate says how good it is.
     let is_default = targets.is_empty() && args.want.is_empty();
     if is_default && derived.method().is_stochastic() {

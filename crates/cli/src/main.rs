@@ -19,6 +19,7 @@ mod score_model;
 mod shift;
 mod summary;
 mod table;
+mod target;
 mod train;
 mod training_bar;
 mod words;

@@ -49,6 +49,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// An area with an axis along its bottom alone.
+    pub(super) fn of_bars(at: Point, size: Point, x: Range) -> Self {
+        Self { at, size, x, y: x, right: x }
+    }
+
     pub(super) fn x(&self, value: f64) -> f64 {
         self.at[0] + self.x.position(value) * self.size[0]
     }
@@ -154,7 +159,7 @@ fn draw_y(d: &mut Drawing, frame: &Frame, ticks: &Ticks) {
     }
 }
 
-fn draw_x(d: &mut Drawing, frame: &Frame, range: Range, grid: bool) {
+pub(super) fn draw_x(d: &mut Drawing, frame: &Frame, range: Range, grid: bool) {
     // Fewer ticks until the labels have room beside each other.
     let fits = |ticks: &Ticks| {
         let pitch = frame.size[0] / (ticks.values.len().max(2) - 1) as f64;
