@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
 use taste_engine::Model;
-use taste_stein::{Detector, Fit, Level, Manifest, Stage};
+use taste_stein::{DataFacts, Detector, Fit, Level, Manifest, Stage};
 
 use crate::{
     Outcome,
@@ -164,7 +164,7 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             data.train, data.fitted, data.adjusted, data.calibrated
         ),
     ]);
-    if let Some(steps) = preparation(&data.reading) {
+    if let Some(steps) = preparation(data) {
         facts.row([
             "input".to_owned(),
             format!(
@@ -194,8 +194,8 @@ pub(crate) fn render(manifest: &Manifest) -> String {
 }
 
 /// What is done to data before the model sees them, beyond what their format asks for.
-fn preparation(reading: &serde_json::Value) -> Option<String> {
-    let options: Options = serde_json::from_value(reading.clone()).ok()?;
+fn preparation(data: &DataFacts) -> Option<String> {
+    let options: Options = serde_json::from_value(data.reading.clone()).ok()?;
     let list = |v: &[f32]| v.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let mut steps = Vec::new();
     steps.extend(options.resize.map(|(h, w)| format!("resized to {h}x{w}")));
@@ -203,7 +203,8 @@ fn preparation(reading: &serde_json::Value) -> Option<String> {
     if steps.is_empty() && options.mean.is_empty() && options.std.is_empty() {
         return None;
     }
-    steps.extend((!options.raw).then(|| "uint8 divided by 255".to_owned()));
+    let bytes = !options.raw && data.columns.is_none();
+    steps.extend(bytes.then(|| "uint8 divided by 255".to_owned()));
     steps.extend((!options.mean.is_empty()).then(|| format!("less {}", list(&options.mean))));
     steps.extend((!options.std.is_empty()).then(|| format!("divided by {}", list(&options.std))));
     Some(steps.join(", "))

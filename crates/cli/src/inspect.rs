@@ -166,7 +166,7 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         other => other.map_err(|e| target::in_words(model, &request, e))?,
     };
     let taken_for = match args.target {
-        None => model.draft(&request).ok().and_then(|draft| taken_for(&draft).ok()),
+        None => model.draft(&request).ok().map(|draft| taken_for(&draft)),
         Some(_) => None,
     };
     Ok(Found { analysis, taken_for })

@@ -12,7 +12,7 @@ use crate::{
     args::ScoreArgs,
     detect::Detection,
     files, print_json,
-    table::{count, number},
+    table::{count, number, percent},
     tell,
 };
 
@@ -120,12 +120,6 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         })?;
     }
     Ok(Outcome::Fine)
-}
-
-/// A share in percent, without idle zeros.
-fn percent(share: f64) -> String {
-    let text = format!("{:.4}", 100.0 * share);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Whether a reader of standard output went away.

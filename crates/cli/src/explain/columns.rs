@@ -9,7 +9,7 @@ use super::{Explained, Overall, folder::OVERVIEW};
 use crate::{
     args::ExplainArgs,
     files,
-    table::{count, number},
+    table::{count, number, percent},
 };
 
 /// Columns that a chart shows.
@@ -53,9 +53,9 @@ pub(super) fn bars(
         .label("part of the residual, in standard deviations of calibration samples")
         .marks(
             format!(
-                "where a part is as large as {}, which the largest part of {} % of calibration samples stays below",
+                "threshold: a part of ±{}, which the largest part of {} % of calibration samples stays below",
                 number(facts.threshold),
-                100.0 * (1.0 - facts.alpha)
+                percent(1.0 - facts.alpha)
             ),
             thresholds(),
         )

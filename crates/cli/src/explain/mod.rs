@@ -321,7 +321,7 @@ fn render(report: &Report<'_>, is_picture: bool) -> String {
     samples.row(["sample", "score", "p", "flag", &beyond, "largest parts"]);
     for sample in &report.explained {
         let shown = |p: &Part| match p.deviations {
-            Some(d) => format!("{} {d:+.2} SD ({:+.3})", p.name, p.part),
+            Some(d) => format!("{} {d:+.2} SD ({})", p.name, number(f64::from(p.part))),
             None => format!("{} {:+.3}", p.name, p.part),
         };
         let parts: Vec<String> = sample.top.iter().take(3).map(shown).collect();

@@ -164,12 +164,15 @@ fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize], settled: bool) -> Stri
     let want = shown(wanted);
     let mut sentence = match &facts.columns {
         Some(columns) => {
-            let named: Vec<&str> = columns.iter().take(12).map(String::as_str).collect();
-            let more = if columns.len() > 12 { ", …" } else { "" };
+            let mut named: Vec<&str> = columns.iter().map(String::as_str).collect();
+            // What does not belong is often last: the label.
+            if named.len() > 12 {
+                named.splice(10..named.len() - 2, ["…"]);
+            }
             let remedy =
                 if settled { "" } else { "; choose them with --columns, --exclude and --label" };
             format!(
-                "{} columns ({}{more}) can't be made samples of shape {want}, which the model takes{remedy}",
+                "{} columns ({}) can't be made samples of shape {want}, which the model takes{remedy}",
                 columns.len(),
                 named.join(", ")
             )

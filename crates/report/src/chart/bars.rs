@@ -113,20 +113,33 @@ impl Bar {
         self.mark.map(|m| if self.value < 0.0 { -m } else { m })
     }
 
+    /// Where the bar ends.
+    fn end(&self, frame: &Frame, range: Range) -> f64 {
+        let value = if self.value.is_nan() { 0.0 } else { self.value };
+        frame.x(value.clamp(range.low, range.high))
+    }
+
     fn draw(&self, d: &mut Drawing, frame: &Frame, range: Range, middle: f64) {
-        let x = |v: f64| frame.x(if v.is_nan() { 0.0 } else { v.clamp(range.low, range.high) });
-        let (zero, end) = (x(0.0), x(self.value));
+        let (zero, end) = (frame.x(0.0), self.end(frame, range));
         let paint = if end < zero { Paint::Negative } else { Paint::Positive };
         let at = [zero.min(end), middle - THICKNESS / 2.0];
         let shape = Shape::Rect { at, size: [(end - zero).abs(), THICKNESS] };
-        let shown = number(self.value);
-        d.hinted(shape, Style::fill(paint), format!("{}: {shown}", self.name));
-        let (beside, anchor) = if end < zero { (-5.0, Anchor::End) } else { (5.0, Anchor::Start) };
+        let hint = format!("{}: {}", self.name, number(self.value));
+        d.hinted(shape, Style::fill(paint), hint);
+    }
+
+    /// The value beside the bar, and the mark upon it.
+    fn annotate(&self, d: &mut Drawing, frame: &Frame, range: Range, middle: f64) {
+        let end = self.end(frame, range);
+        let negative = end < frame.x(0.0);
+        let (beside, anchor) = if negative { (-5.0, Anchor::End) } else { (5.0, Anchor::Start) };
         let at = [end + beside, middle + SMALL * 0.36];
-        d.text(Text::new(at, shown, SMALL).anchor(anchor).paint(Paint::Muted).halo());
+        d.text(Text::new(at, number(self.value), SMALL).anchor(anchor).paint(Paint::Muted).halo());
         if let Some(mark) = self.marked().filter(|m| (range.low..=range.high).contains(m)) {
             let at = |up: f64| [frame.x(mark), middle + up * (ROW / 2.0 - 1.0)];
-            d.line(at(-1.0), at(1.0), Style::stroke(Paint::Limit, 2.0));
+            for (paint, width) in [(Paint::Paper, 5.0), (Paint::Ink, 2.0)] {
+                d.line(at(-1.0), at(1.0), Style::stroke(paint, width));
+            }
         }
     }
 }
@@ -147,7 +160,7 @@ impl Figure for Bars {
         let span = (WIDTH - MARGIN - beside - start).max(40.0);
 
         let titles = title_lines(&self.title, WIDTH).len() as f64;
-        let marks = Entry { name: self.marks.clone(), paint: Paint::Limit, key: Key::Mark };
+        let marks = Entry { name: self.marks.clone(), paint: Paint::Ink, key: Key::Mark };
         let legend = Legend::new(vec![marks], WIDTH);
         let head = MARGIN + super::TITLE * 1.35 * titles + legend.height();
         let top = head + if titles > 0.0 { 6.0 } else { 0.0 };
@@ -165,8 +178,9 @@ impl Figure for Bars {
         legend.draw(&mut d, below_title + 2.0);
         let frame = Frame::of_bars([start, top], [span, bottom - top], range);
         draw_x(&mut d, &frame, range, true);
+        let middle = |i: usize| first + ROW * (i as f64 + 0.5);
         for (i, bar) in self.items.iter().enumerate() {
-            let middle = first + ROW * (i as f64 + 0.5);
+            let middle = middle(i);
             let short = text::shorten(&bar.name, LABEL, names);
             let hint = if short == bar.name { String::new() } else { bar.name.clone() };
             let at = [left - 10.0, middle + LABEL * 0.36];
@@ -176,12 +190,14 @@ impl Figure for Bars {
         let zero = frame.x(0.0);
         d.line([zero, top], [zero, bottom], Style::stroke(Paint::Muted, 1.0));
         if let Some((value, label)) = &self.level {
-            draw_upright_limit(&mut d, &frame, *value, label);
+            draw_upright_limit(&mut d, &frame, *value, label, Paint::Ink);
+        }
+        for (i, bar) in self.items.iter().enumerate() {
+            bar.annotate(&mut d, &frame, range, middle(i));
         }
         let baseline = bottom + SMALL + 12.0 + LABEL;
         let label = text::shorten(&self.label, LABEL, WIDTH - left - MARGIN);
-        let middle = start + span / 2.0;
-        d.text(Text::new([middle, baseline], label, LABEL).anchor(Anchor::Middle));
+        d.text(Text::new([start + span / 2.0, baseline], label, LABEL).anchor(Anchor::Middle));
         let at = [left - 10.0, baseline];
         d.text(Text::new(at, others, SMALL).anchor(Anchor::End).paint(Paint::Muted));
         for (i, note) in notes.iter().enumerate() {

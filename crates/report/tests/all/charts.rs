@@ -186,7 +186,7 @@ fn bars_have_an_axis_and_marks_that_move_with_them() {
     let bar = elements(&document, "rect", "fill-negative")[0];
     let (end, length) = (value(bar, "x"), value(bar, "width"));
     let zero = end + length;
-    let mut marks: Vec<f64> = elements(&document, "polyline", "stroke-limit")
+    let mut marks: Vec<f64> = elements(&document, "polyline", "stroke-ink")
         .into_iter()
         .map(|n| (points(n)[0][0] - zero) / length * 8.0)
         .collect();

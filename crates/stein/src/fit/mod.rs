@@ -384,6 +384,12 @@ impl<'a> Fit<'a> {
                 Some(target @ (Target::Prob(None) | Target::Logit(None) | Target::LogProb(None))),
                 Some(Aggregate::Predicted),
             ) => (Subject::Single(target), Aggregate::Predicted),
+            (Some(target), Some(Aggregate::Predicted)) if !every => {
+                return Err(request(format!(
+                    "the target {target} is one function, and --aggregate predicted asks for that of the predicted \
+                     class: leave one of the two out"
+                )));
+            }
             (Some(target), Some(aggregate)) if !every => {
                 return Err(request(format!(
                     "the target {target} has one residual, and --aggregate {aggregate} joins those of all classes: \
@@ -454,7 +460,7 @@ impl<'a> Fit<'a> {
                 },
                 outputs: draft.width(),
                 taken_for: match self.request.target {
-                    None if self.operator.uses_model() => taken_for(draft)?,
+                    None if self.operator.uses_model() => taken_for(draft),
                     _ => String::new(),
                 },
                 chunk: 0,

@@ -1,32 +1,32 @@
 //! What a model is taken for when nobody says what it is.
 
-use taste_engine::Draft;
+use taste_engine::{Draft, Target, Wants};
 
 use crate::{Error, error::request};
 
 /// What the output of a model is taken for, in words, and how to say otherwise.
-pub fn taken_for(draft: &Draft) -> Result<String, Error> {
+pub fn taken_for(draft: &Draft) -> String {
     let (name, width) = (draft.output_name(), draft.width());
     if width == 1 {
-        return Ok(format!("one number a sample: the output {name:?} as it is"));
+        return format!("one number a sample: {name:?} as it is");
     }
-    Ok(if ends_in_softmax(draft)? {
-        format!("a classifier of {width} classes, as the output {name:?} is a softmax")
+    if ends_in_softmax(draft) {
+        format!("a classifier of {width} classes, as {name:?} is a softmax")
     } else {
         format!(
-            "a classifier of {width} classes: the softmax of the output {name:?}. If it is a regressor, choose one of its \
-             outputs with --target output:0 to output:{}",
+            "a classifier of {width} classes: the softmax of {name:?}. For a regressor choose an output: --target output:0 to \
+             output:{}",
             width - 1
         )
-    })
+    }
 }
 
-/// Whether probabilities are there without a softmax being added.
-fn ends_in_softmax(draft: &Draft) -> Result<bool, Error> {
+/// Whether probabilities are the output itself. Equal values of a graph exist once.
+fn ends_in_softmax(draft: &Draft) -> bool {
     let mut draft = draft.clone();
-    let before = draft.graph().nodes().len();
-    draft.probabilities()?;
-    Ok(draft.graph().nodes().len() == before)
+    let mut value = |target| Some(draft.derive(target, Wants::default(), None).ok()?.value);
+    let (first, probability) = (value(Target::Output(0)), value(Target::Prob(Some(0))));
+    first.is_some() && first == probability
 }
 
 /// Whether an output has an entry.
