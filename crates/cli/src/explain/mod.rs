@@ -58,7 +58,8 @@ struct Explained {
 #[derive(Clone, Serialize)]
 struct Part {
     name: String,
-    part: f32,
+    #[serde(rename = "part")]
+    value: f32,
     /// The same in standard deviations of calibration samples, for tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     deviations: Option<f32>,
@@ -178,6 +179,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         let options = options.unwrap_or_default();
         pictures::pictures(args, &report.explained, &scale, facts.threshold, &options)?
     };
+    if with.json {
+        print_json(&report)?;
+    } else {
+        print(&render(&report, is_picture))?;
+    }
     if !with.run.quiet() {
         tell(&format!(
             "wrote {} and {} in {}",
@@ -185,11 +191,6 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
             count(drawn, "picture"),
             args.out.display()
         ));
-    }
-    if with.json {
-        print_json(&report)?;
-    } else {
-        print(&render(&report, is_picture))?;
     }
     Ok(Outcome::Fine)
 }
@@ -293,12 +294,12 @@ fn largest(map: &ArrayD<f32>, deviations: Option<&ArrayD<f32>>, names: &[String]
     let mut parts: Vec<Part> = names
         .iter()
         .zip(map)
-        .map(|(name, &part)| Part { name: name.clone(), part, deviations: None })
+        .map(|(name, &value)| Part { name: name.clone(), value, deviations: None })
         .collect();
     if let Some(deviations) = deviations {
         parts.iter_mut().zip(deviations).for_each(|(part, &d)| part.deviations = Some(d));
     }
-    let size = |p: &Part| p.deviations.unwrap_or(p.part).abs();
+    let size = |p: &Part| p.deviations.unwrap_or(p.value).abs();
     parts.sort_by(|a, b| size(b).total_cmp(&size(a)));
     parts.truncate(NAMED);
     parts
@@ -311,7 +312,7 @@ fn render(report: &Report<'_>, is_picture: bool) -> String {
         overall.row(["column", "part (SD)", "mean size"]);
         for part in &report.overall {
             let deviations = part.deviations.map_or_else(String::new, |d| format!("{d:.2}"));
-            overall.row([part.name.clone(), deviations, number(f64::from(part.part))]);
+            overall.row([part.name.clone(), deviations, number(f64::from(part.value))]);
         }
         text += &overall.render(0);
         text += "SD: root mean square in standard deviations of calibration samples, for which it is 1\n\n";
@@ -321,8 +322,8 @@ fn render(report: &Report<'_>, is_picture: bool) -> String {
     samples.row(["sample", "score", "p", "flag", &beyond, "largest parts"]);
     for sample in &report.explained {
         let shown = |p: &Part| match p.deviations {
-            Some(d) => format!("{} {d:+.2} SD ({})", p.name, number(f64::from(p.part))),
-            None => format!("{} {:+.3}", p.name, p.part),
+            Some(d) => format!("{} {d:+.2} SD ({})", p.name, number(f64::from(p.value))),
+            None => format!("{} {:+.3}", p.name, p.value),
         };
         let parts: Vec<String> = sample.top.iter().take(3).map(shown).collect();
         samples.row([
