@@ -321,9 +321,13 @@ fn render(report: &Report<'_>, is_picture: bool) -> String {
     let beyond = format!("beyond {}", number(report.threshold));
     samples.row(["sample", "score", "p", "flag", &beyond, "largest parts"]);
     for sample in &report.explained {
-        let shown = |p: &Part| match p.deviations {
-            Some(d) => format!("{} {d:+.2} SD ({})", p.name, number(f64::from(p.value))),
-            None => format!("{} {:+.3}", p.name, p.value),
+        let shown = |p: &Part| {
+            let part =
+                format!("{}{}", if p.value > 0.0 { "+" } else { "" }, number(p.value.into()));
+            match p.deviations {
+                Some(d) => format!("{} {d:+.2} SD ({part})", p.name),
+                None => format!("{} {part}", p.name),
+            }
         };
         let parts: Vec<String> = sample.top.iter().take(3).map(shown).collect();
         samples.row([

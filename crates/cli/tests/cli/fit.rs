@@ -323,7 +323,9 @@ fn a_model_is_taken_for_what_the_user_is_told() {
         told
     };
     let as_classifier = told("");
-    for words in ["a classifier of 2 classes", "For a regressor", "--target output:0 to output:1"] {
+    for words in
+        ["a classifier of 2 classes", "If it is a regressor", "--target output:0 to output:1"]
+    {
         assert!(as_classifier.contains(words), "{as_classifier}");
         assert!(place.ok("inspect model.onnx").out.contains(words), "{words}");
     }

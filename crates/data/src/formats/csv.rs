@@ -137,6 +137,13 @@ fn whole(cell: &[u8]) -> Option<i64> {
     })
 }
 
+/// What is wrong with a line.
+struct Bad {
+    why: String,
+    /// The end of the sentence for the one who can do something about it.
+    remedy: &'static str,
+}
+
 impl Csv {
     /// Adds a line's numbers, or says what is wrong with it and adds nothing.
     fn parse(
@@ -144,27 +151,26 @@ impl Csv {
         line: &ByteRecord,
         into: &mut Vec<f32>,
         labels: &mut Vec<i64>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Bad> {
         if line.len() != self.names.len() {
             let (found, wanted) = (line.len(), self.names.len());
-            return Err(format!("{found} cells where there are {wanted} columns"));
+            let why = format!("{found} cells where there are {wanted} columns");
+            return Err(Bad { why, remedy: HINT });
         }
         let before = into.len();
         for &column in &self.selection.taken {
             let Some(value) = number(&line[column]) else {
                 into.truncate(before);
-                return Err(self.not_a("number", column, &line[column]));
+                let why = self.not_a("number", column, &line[column]);
+                return Err(Bad { why, remedy: HINT });
             };
             into.push(value);
         }
         if let Some(column) = self.selection.label {
             let Some(label) = whole(&line[column]) else {
                 into.truncate(before);
-                return Err(self.not_a(
-                    "whole number, as a label has to be",
-                    column,
-                    &line[column],
-                ));
+                let why = self.not_a("whole number", column, &line[column]);
+                return Err(Bad { why, remedy: ": labels are the numbers of classes, from 0 on" });
             };
             labels.push(label);
         }
@@ -183,10 +189,10 @@ impl Csv {
             lines.seen += 1;
             match self.parse(&line, &mut values, &mut labels) {
                 Ok(()) => rows += 1,
-                Err(why) => {
+                Err(Bad { why, remedy }) => {
                     let number = lines.number(&line)?;
                     if !self.skip_bad {
-                        return Err(self.origin.error(format!("line {number}: {why}{HINT}")));
+                        return Err(self.origin.error(format!("line {number}: {why}{remedy}")));
                     }
                     let name = format!("{} line {number}", self.origin.path().display());
                     if !self.skips.note(lines.seen - 1, name, why) {

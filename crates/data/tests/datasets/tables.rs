@@ -78,12 +78,22 @@ fn columns_are_chosen_by_name() {
     let text = refused(&path, &labelled("class"));
     assert!(text.contains("line 2: column \"id\": \"r1\" is not a number; --skip-bad"), "{text}");
     let label = refused(&path, &Options { columns: names(&["a"]), ..labelled("id") });
-    assert!(label.contains("\"r1\" is not a whole number"), "{label}");
+    assert!(label.contains("\"r1\" is not a whole number: labels are"), "{label}");
+    assert!(!label.contains("--skip-bad"), "{label}");
     let mismatch = refused(&path, &Options { columns: names(&["a", "b"]), ..shaped(&[3]) });
     assert!(
         mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"),
         "{mismatch}"
     );
+    let many: Vec<String> = (0..30).map(|i| format!("c{i}")).chain(["label".to_owned()]).collect();
+    let wide = folder.put("wide.csv", format!("{}\n{}\n", many.join(","), vec!["1"; 31].join(",")));
+    let mismatch = refused(&wide, &shaped(&[30]));
+    assert!(
+        mismatch.contains("31 columns (c0, c1, ") && mismatch.contains("c9, …, c29, label)"),
+        "{mismatch}"
+    );
+    let settled = refused(&wide, &Options { settled: true, ..shaped(&[30]) });
+    assert!(mismatch.contains("--label") && !settled.contains("--"), "{settled}");
 }
 
 #[test]

@@ -14,8 +14,8 @@ pub fn taken_for(draft: &Draft) -> String {
         format!("a classifier of {width} classes, as {name:?} is a softmax")
     } else {
         format!(
-            "a classifier of {width} classes: the softmax of {name:?}. For a regressor choose an output: --target output:0 to \
-             output:{}",
+            "a classifier of {width} classes: the softmax of {name:?}. If it is a regressor, choose an output: --target output:0 \
+             to output:{}",
             width - 1
         )
     }
