@@ -41,11 +41,6 @@ pub(super) fn bars(
     for sample in explained {
         let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
         let verdict = if sample.flag { "flagged" } else { "not flagged" };
-        let beyond = match sample.beyond {
-            0 => "no part is".to_owned(),
-            1 => "one part is".to_owned(),
-            n => format!("{n} parts are"),
-        };
         let figure = ranked(
             format!("{name}: {verdict}, p = {:.4}", sample.p_value),
             &in_deviations(&sample.map, deviations),
@@ -60,8 +55,9 @@ pub(super) fn bars(
             thresholds(),
         )
         .note(format!(
-            "The parts add up to the residual, {}; {beyond} beyond the threshold.",
-            number(f64::from(sample.residual))
+            "The parts add up to the residual, {}. Beyond the threshold: {}.",
+            number(f64::from(sample.residual)),
+            beyond(&sample.map, names, facts.threshold)
         ))
         .ranked(SHOWN);
         files::write(&sample.picture, &figure.to_png()?)?;
@@ -73,4 +69,45 @@ pub(super) fn bars(
         .ranked(SHOWN);
     files::write(&args.out.join(OVERVIEW), &figure.to_png()?)?;
     Ok(explained.len() + 1)
+}
+
+/// The columns whose parts are beyond the threshold, the largest first: not all need be among those with the most
+/// deviations.
+fn beyond(map: &ArrayD<f32>, names: &[String], threshold: f64) -> String {
+    const NAMED: usize = 4;
+    let sizes = map.iter().map(|v| f64::from(v.abs()));
+    let mut found: Vec<(f64, &str)> = sizes
+        .zip(names)
+        .filter(|(size, _)| *size > threshold)
+        .map(|(s, n)| (s, n.as_str()))
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named: Vec<&str> = found.iter().take(NAMED).map(|f| f.1).collect();
+    match found.len() {
+        0 => "none".to_owned(),
+        n if n > NAMED => format!("{} and {} more", named.join(", "), n - NAMED),
+        _ => named.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn columns_beyond_the_threshold_are_named() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
+        let map = array![1.0f32, -3.0, f32::NAN, 2.0, -1.5, 4.0].into_dyn();
+        assert_eq!(beyond(&map, &names, 9.0), "none");
+        assert_eq!(beyond(&map, &names, 2.5), "f, b");
+        assert_eq!(beyond(&map, &names, 0.5), "f, b, d, e and 1 more");
+    }
+
+    #[test]
+    fn a_part_that_never_varied_is_infinitely_far_off() {
+        let map = array![3.0f32, 0.0, -1.0].into_dyn();
+        let scaled = in_deviations(&map, &[2.0, 0.0, 0.0]);
+        assert_eq!(scaled, array![1.5f32, 0.0, f32::NEG_INFINITY].into_dyn());
+    }
 }

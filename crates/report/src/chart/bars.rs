@@ -16,7 +16,7 @@ use crate::{
 const ROW: f64 = 24.0;
 const THICKNESS: f64 = 15.0;
 const LONGEST_NAME: f64 = 230.0;
-/// The axis is made longer for a mark up to this many times the longest bar; marks beyond it are not drawn.
+/// The axis is made longer for a mark up to this many times the longest bar on its side; marks beyond it are not drawn.
 const STRETCH: f64 = 2.0;
 
 /// Names with values, one bar each.
@@ -99,9 +99,9 @@ impl Bars {
     /// What the axis covers: zero, all bars, the level, and marks that are not far beyond the bars.
     fn range(&self) -> Range {
         let finite = || self.items.iter().map(|b| b.value).filter(|v| v.is_finite());
-        let largest = finite().fold(0.0, |m: f64, v| m.max(v.abs()));
+        let (low, high) = finite().fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
         let marks = self.items.iter().filter_map(Bar::marked);
-        let marks = marks.filter(|m| m.abs() <= STRETCH * largest);
+        let marks = marks.filter(|m| (STRETCH * low..=STRETCH * high).contains(m));
         let level = self.level.iter().map(|l| l.0);
         Range::covering(finite().chain(marks).chain(level).chain([0.0]))
     }
