@@ -33,7 +33,7 @@ pub(crate) fn check_targets(sources: &[&Path], targets: &[(&str, &Path)]) -> Res
 }
 
 /// One name for a file, whether it exists or not.
-fn same(path: &Path) -> PathBuf {
+pub(crate) fn same(path: &Path) -> PathBuf {
     let whole = || -> Option<PathBuf> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(folder.canonicalize().ok()?.join(path.file_name()?))

@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
 use taste_engine::Model;
-use taste_stein::{Fit, Level, Manifest, Stage};
+use taste_stein::{DataFacts, Detector, Fit, Level, Manifest, Stage};
 
 use crate::{
     Outcome,
@@ -24,6 +24,12 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     sources.extend(args.calibration.as_deref());
     files::check_targets(&sources, &[("-o", &args.out)])?;
     let model = Model::open(&args.model)?;
+    if Detector::is_one(model.onnx()) {
+        bail!(
+            "--model {}: this is a detector already; give the model that it was made of",
+            args.model.display()
+        );
+    }
     let options = args.reading.options(sample_shape(&model)?)?;
     let train = Dataset::open(&args.data, &options)?;
     let options = train.pinned(&options);
@@ -129,6 +135,9 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             table::shape(&[model.outputs])
         ),
     ]);
+    if !model.taken_for.is_empty() {
+        facts.row(["taken for", &model.taken_for]);
+    }
     let method = manifest.method.as_ref().map_or_else(String::new, |m| {
         if m.flat {
             ", Laplacian zero almost everywhere".to_owned()
@@ -136,10 +145,12 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             format!(", Laplacian by {}", m.name)
         }
     });
-    facts.row([
-        "residual".to_owned(),
-        format!("{} of {}{method}", manifest.operator, manifest.target),
-    ]);
+    let residual = if manifest.target == "none" {
+        format!("{}: the length of the score, whatever the model", manifest.operator)
+    } else {
+        format!("{} of {}{method}", manifest.operator, manifest.target)
+    };
+    facts.row(["residual".to_owned(), residual]);
     // One function has one residual, and nothing to be joined.
     let of_one = manifest.target != "prob" && manifest.aggregate == "predicted";
     let joined = if of_one { "the residual itself" } else { &manifest.aggregate };
@@ -154,6 +165,16 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             data.train, data.fitted, data.adjusted, data.calibrated
         ),
     ]);
+    if let Some(steps) = preparation(data) {
+        facts.row([
+            "input".to_owned(),
+            format!(
+                "{} as the model takes it: {steps}. taste does this to data that it reads; in another runtime do it \
+                 before",
+                model.input
+            ),
+        ]);
+    }
     facts.row(["decision".to_owned(), edit::sentence(&manifest.decision, data.calibrated)]);
     if let Some(map) = &manifest.map {
         facts.row([
@@ -171,6 +192,23 @@ pub(crate) fn render(manifest: &Manifest) -> String {
         health.row([level.to_owned(), finding.message.clone()]);
     }
     format!("{}\n{}", facts.render(0), health.render(0))
+}
+
+/// What is done to data before the model sees them, beyond what their format asks for.
+fn preparation(data: &DataFacts) -> Option<String> {
+    let options: Options = serde_json::from_value(data.reading.clone()).ok()?;
+    let list = |v: &[f32]| v.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let mut steps = Vec::new();
+    steps.extend(options.resize.map(|(h, w)| format!("resized to {h}x{w}")));
+    steps.extend(options.pad.map(|(h, w)| format!("padded to {h}x{w}")));
+    if steps.is_empty() && options.mean.is_empty() && options.std.is_empty() {
+        return None;
+    }
+    let bytes = !options.raw && data.columns.is_none();
+    steps.extend(bytes.then(|| "uint8 divided by 255".to_owned()));
+    steps.extend((!options.mean.is_empty()).then(|| format!("less {}", list(&options.mean))));
+    steps.extend((!options.std.is_empty()).then(|| format!("divided by {}", list(&options.std))));
+    Some(steps.join(", "))
 }
 
 /// What a score model says of itself, on a line.

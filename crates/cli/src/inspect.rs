@@ -7,7 +7,7 @@ use serde::Serialize;
 use taste_data::Dataset;
 use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
 use taste_ops::ImportError;
-use taste_stein::{Detector, check_score};
+use taste_stein::{Detector, check_score, taken_for};
 
 use crate::{
     args::{InspectArgs, ModelArgs},
@@ -140,7 +140,13 @@ fn unsupported(nodes: usize) -> String {
     )
 }
 
-fn analyse(model: &Model, args: &ModelArgs) -> Result<Analysis, Failure> {
+/// What can be derived of a model, and what the model is taken for if nobody says it.
+struct Found {
+    analysis: Analysis,
+    taken_for: Option<String>,
+}
+
+fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
     let ports = model.inputs();
     let wrt = input::differentiated(&ports, args.wrt.as_deref())?;
     let mut sample_shapes = HashMap::new();
@@ -157,7 +163,16 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Analysis, Failure> {
         memory: args.memory_bytes(),
         ..Request::default()
     };
-    Ok(model.analyse(&request)?)
+    let analysis = match model.analyse(&request) {
+        // The nodes are shown in a table of their own.
+        Err(error @ Error::Import { .. }) => return Err(error.into()),
+        other => other?,
+    };
+    let taken_for = match args.target {
+        None => model.draft(&request).ok().map(|draft| taken_for(&draft)),
+        Some(_) => None,
+    };
+    Ok(Found { analysis, taken_for })
 }
 
 fn port(port: &Port) -> [String; 2] {
@@ -205,12 +220,8 @@ fn cost(method: Method, analysis: &Analysis) -> String {
     }
 }
 
-fn render(
-    file: &Path,
-    args: &ModelArgs,
-    overview: &Overview,
-    analysis: Option<&Analysis>,
-) -> String {
+fn render(file: &Path, args: &ModelArgs, overview: &Overview, found: Option<&Found>) -> String {
+    let analysis = found.map(|f| &f.analysis);
     let mut facts = Table::default();
     facts.row(["file".to_owned(), file.display().to_string()]);
     if !overview.producer.is_empty() {
@@ -235,6 +246,9 @@ fn render(
     let text = format!("{}\n{}", facts.render(0), operators.render(0));
     let Some(a) = analysis else { return text };
     let mut derivative = Table::default();
+    if let Some(taken_for) = found.and_then(|f| f.taken_for.as_ref()) {
+        derivative.row(["taken for", taken_for]);
+    }
     let entries = if a.width == 1 { "1 entry".to_owned() } else { format!("{} entries", a.width) };
     derivative.row([
         "target".to_owned(),
@@ -326,6 +340,8 @@ struct DerivativeJson {
     output: String,
     width: usize,
     target: String,
+    /// In words; absent if the target was named.
+    taken_for: Option<String>,
     wrt: String,
     dimension: usize,
     method: String,
@@ -353,8 +369,8 @@ struct ProblemJson {
 }
 
 impl Inspection {
-    fn new(file: &Path, overview: &Overview, analysis: &Result<Analysis, Failure>) -> Self {
-        let (error, problems) = match analysis {
+    fn new(file: &Path, overview: &Overview, found: &Result<Found, Failure>) -> Self {
+        let (error, problems) = match found {
             Ok(_) => (None, Vec::new()),
             Err(Failure::Engine(Error::Import { cause: ImportError::Nodes(nodes), .. })) => {
                 let each = nodes.iter().map(|p| ProblemJson {
@@ -367,7 +383,8 @@ impl Inspection {
             Err(Failure::Engine(error)) => (Some(error.to_string()), Vec::new()),
             Err(Failure::Arguments(error)) => (Some(error.to_string()), Vec::new()),
         };
-        let analysis = analysis.as_ref().ok();
+        let found = found.as_ref().ok();
+        let analysis = found.map(|f| &f.analysis);
         let ports = |ports: &[Port]| ports.iter().map(PortJson::new).collect();
         let operators =
             overview.operators.iter().enumerate().map(|(i, (operator, count))| OperatorJson {
@@ -388,7 +405,7 @@ impl Inspection {
             inputs: ports(&overview.inputs),
             outputs: ports(&overview.outputs),
             operators: operators.collect(),
-            derivative: analysis.map(DerivativeJson::new),
+            derivative: found.map(DerivativeJson::new),
             error,
             problems,
         }
@@ -410,7 +427,8 @@ impl PortJson {
 }
 
 impl DerivativeJson {
-    fn new(a: &Analysis) -> Self {
+    fn new(found: &Found) -> Self {
+        let a = &found.analysis;
         let methods = a.methods.iter().map(|m| MethodJson {
             name: m.method.to_string(),
             applies: m.obstacle.is_none(),
@@ -420,6 +438,7 @@ impl DerivativeJson {
             output: a.output.clone(),
             width: a.width,
             target: a.target.to_string(),
+            taken_for: found.taken_for.clone(),
             wrt: a.wrt.clone(),
             dimension: a.dimension,
             method: a.method.to_string(),

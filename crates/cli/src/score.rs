@@ -12,7 +12,7 @@ use crate::{
     args::ScoreArgs,
     detect::Detection,
     files, print_json,
-    table::{count, number},
+    table::{count, number, percent},
     tell,
 };
 
@@ -60,8 +60,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         for (i, &index) in chunk.index.iter().enumerate() {
             flagged += usize::from(scores.flag[i]);
             not_finite += usize::from(!scores.score[i].is_finite());
+            let place = data.place(index);
             let mut row = vec![
-                Value::Int(i64::try_from(index).unwrap_or(i64::MAX)),
+                Value::Int(i64::try_from(place).unwrap_or(i64::MAX)),
                 Value::Single(scores.residual[i]),
                 Value::Single(scores.score[i]),
                 Value::Single(scores.p_value[i]),
@@ -119,12 +120,6 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         })?;
     }
     Ok(Outcome::Fine)
-}
-
-/// A share in percent, without idle zeros.
-fn percent(share: f64) -> String {
-    let text = format!("{:.4}", 100.0 * share);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Whether a reader of standard output went away.

@@ -64,6 +64,12 @@ pub(crate) fn number(v: f64) -> String {
     }
 }
 
+/// A share in percent, without idle zeros.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.4}", 100.0 * share);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// An integer with a space between groups of three digits.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();

@@ -127,11 +127,29 @@ impl Dataset {
     /// What a sample is called, by its number: the path of an image. With [`Options::skip_bad`] this is known of
     /// samples that have been read.
     pub fn row_name(&self, index: usize) -> Option<String> {
-        let mut index = index;
+        let (_, part, index) = self.part_of(index)?;
+        part.source.row_name(index)
+    }
+
+    /// The place of a sample among all rows and files, those that were left out included. It differs from the sample's
+    /// number with [`Options::skip_bad`], and is known of samples that have been read.
+    pub fn place(&self, index: usize) -> usize {
+        match self.part_of(index) {
+            Some((before, part, own)) => before + part.source.place(own),
+            None => index,
+        }
+    }
+
+    /// The part that a sample is in, its number there, and how many rows or files the parts before it have.
+    fn part_of(&self, index: usize) -> Option<(usize, &File, usize)> {
+        let (mut before, mut index) = (0, index);
         for part in &self.parts {
             match part.count() {
-                Some(count) if index >= count => index -= count,
-                _ => return part.source.row_name(index),
+                Some(count) if index >= count => {
+                    index -= count;
+                    before += count + part.source.skipped_count();
+                }
+                _ => return Some((before, part, index)),
             }
         }
         None

@@ -27,6 +27,9 @@ pub struct Options {
     pub resize: Option<(usize, usize)>,
     /// Height and width that pictures are brought to with a margin of zeros, after any resizing and before scaling.
     pub pad: Option<(usize, usize)>,
+    /// Whether all this was settled before, as it is for a detector: messages then suggest no other choice.
+    #[serde(skip)]
+    pub settled: bool,
 }
 
 /// The place of the channels among the axes of a picture.

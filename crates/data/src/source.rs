@@ -45,6 +45,16 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The place of a sample in the file, among all that it holds, by its number among those that could be read.
+    fn place(&self, index: usize) -> usize {
+        index
+    }
+
+    /// How many were left out so far.
+    fn skipped_count(&self) -> usize {
+        0
+    }
+
     /// What was left out so far, and why.
     fn skipped(&self) -> Vec<(String, String)> {
         Vec::new()

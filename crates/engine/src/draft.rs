@@ -130,6 +130,11 @@ impl Draft {
         self.head.width
     }
 
+    /// Whether the output is class probabilities already.
+    pub fn ends_in_softmax(&self) -> bool {
+        self.head.softmax_inside
+    }
+
     /// What softmax is or would be applied to: N × K.
     pub fn logits(&self) -> Id {
         self.head.logits

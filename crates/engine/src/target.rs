@@ -91,6 +91,8 @@ pub(crate) struct Head {
     pub(crate) logits: Id,
     /// Columns of a row.
     pub(crate) width: usize,
+    /// Whether the output is softmax of the logits already.
+    pub(crate) softmax_inside: bool,
 }
 
 impl Head {
@@ -111,11 +113,12 @@ impl Head {
         if width == 0 {
             return Err(request(format!("output {name:?} is empty: {}", graph.fact(output))));
         }
-        let (output, logits) = functions::as_softmax(graph, output)?.unwrap_or((output, output));
+        let inside = functions::as_softmax(graph, output)?;
+        let (output, logits) = inside.unwrap_or((output, output));
         let mut b = Build::new(graph);
         let matrix = [rows, Dim::from(width)];
         let (output, logits) = (b.reshape(output, &matrix)?, b.reshape(logits, &matrix)?);
-        Ok(Self { output, logits, width })
+        Ok(Self { output, logits, width, softmax_inside: inside.is_some() })
     }
 
     fn class(&self, b: &mut Build<'_>, matrix: Id, class: Option<usize>) -> Result<Id, Error> {
@@ -156,6 +159,13 @@ impl Head {
             )));
         }
         match target {
+            Target::Output(k) if k >= self.width => Err(request(format!(
+                "there is no output:{k}: the output of the model has {}",
+                match self.width {
+                    1 => "one entry, and there is output:0 alone".to_owned(),
+                    n => format!("{n} entries, and there are output:0 to output:{}", n - 1),
+                }
+            ))),
             Target::Output(k) => self.column(b, self.output, k),
             Target::Logit(k) => self.class(b, self.logits, k),
             Target::Prob(k) => {

@@ -22,7 +22,7 @@ pub use aggregate::{Aggregate, Tail};
 pub use channels::{channel_axis, over_channels};
 pub use detector::{Detector, MapReference, Reference, Scorer, Scores};
 pub use error::Error;
-pub use fit::{Fit, Progress, Stage};
+pub use fit::{Fit, Progress, Stage, taken_for};
 pub use manifest::{
     BaselineFacts, DataFacts, Decision, FORMAT, Finding, Level, Manifest, MapFacts, MethodFacts,
     ModelFacts,

@@ -55,6 +55,9 @@ pub struct ModelFacts {
     pub batch: Option<usize>,
     /// Entries of the output.
     pub outputs: usize,
+    /// What the model was taken for, in words; empty if the target was named.
+    #[serde(default)]
+    pub taken_for: String,
     /// How many samples at once stay within the memory that was allowed.
     pub chunk: usize,
 }

@@ -88,6 +88,7 @@ impl DataArgs {
             skip_bad: self.skip_bad,
             resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,
+            settled: false,
         })
     }
 }

@@ -83,7 +83,12 @@ pub(crate) struct TestArgs {
 /// Show where samples differ: maps for pictures, ranked columns for tables
 ///
 /// Colours have one scale for the whole calibration data, never one for each picture, and the conformal threshold for the
-/// largest entry of a map is drawn as an outline.
+/// largest entry of a map is drawn as an outline. For tables, columns are ranked by their part of the residual in standard
+/// deviations of calibration samples, and the threshold is a mark on each bar.
+///
+/// The folder gets `maps.npy` (a row for every row of the data), `overview.png`, a picture for every sample drawn, and the
+/// report as `explain.json`. Files that an earlier run wrote there, by its explain.json, are replaced or removed; other
+/// files stay as they are, and if one is in the way nothing is written.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -96,7 +101,7 @@ pub(crate) struct ExplainArgs {
     /// Samples to explain
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
-    /// The folder to write to
+    /// The folder to write to; what an earlier run wrote there is replaced
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// The samples to draw, by number from 0 on [default: those with the largest scores]

@@ -62,7 +62,9 @@ pub(crate) struct FitArgs {
     /// Samples that neither the model nor the score has seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
-    /// The function of the model: probs, prob, prob:K, logit:K, logprob, energy, entropy, margin or output:K
+    /// The function of the model: probs, prob, prob:K, logit, logit:K, logprob, logprob:K, energy, entropy, margin, output
+    /// or output:K; of class K, or of the most likely class if none is named. K counts from 0, and output is output:0. A
+    /// model with several outputs is taken for a classifier unless output:K is named
     /// [default: probs, the probability of every class; or the only output]
     #[arg(long, value_name = "TARGET", help_heading = "Method")]
     pub(crate) target: Option<Target>,

@@ -74,8 +74,9 @@ pub(crate) enum Command {
 /// Which function of a model, and how it is derived.
 #[derive(Args)]
 pub(crate) struct ModelArgs {
-    /// The function that is derived: prob, prob:K, probs, logit:K, logprob, energy, entropy, margin or output:K
-    /// [default: the probability of the most likely class, or the output itself if it is one number]
+    /// The function that is derived: prob, prob:K, probs, logit, logit:K, logprob, logprob:K, energy, entropy, margin,
+    /// output or output:K; of class K, or of the most likely class if none is named. K counts from 0, and output is
+    /// output:0 [default: prob, or output:0 if the output is one number]
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<Target>,
     /// The output that it is a function of [default: the first that holds floats]

@@ -23,9 +23,9 @@ fn maps_and_bars_of_a_table() {
     assert_eq!(run.err.trim_end(), "wrote out/maps.npy and 4 pictures in out");
     assert!(run.out.starts_with("column"), "{}", run.out);
     let found = files(&place, "out");
-    assert_eq!(found.len(), 5);
-    assert_eq!(found[..2], ["maps.npy", "overview.png"]);
-    for name in &found[1..] {
+    assert_eq!(found.len(), 6);
+    assert_eq!(found[..3], ["explain.json", "maps.npy", "overview.png"]);
+    for name in &found[2..] {
         let picture = image::open(place.path("out").join(name)).unwrap();
         assert!(picture.width() > 100 && picture.height() > 50, "{name}");
     }
@@ -54,7 +54,8 @@ fn the_samples_that_are_furthest_out_come_first() {
     assert_eq!(found, want);
     for sample in explained {
         let parts = sample["top"].as_array().unwrap();
-        let sizes: Vec<f64> = parts.iter().map(|p| p["part"].as_f64().unwrap().abs()).collect();
+        let sizes: Vec<f64> =
+            parts.iter().map(|p| p["deviations"].as_f64().unwrap().abs()).collect();
         assert!(sizes.is_sorted_by(|a, b| a >= b), "{sample}");
     }
 }
@@ -66,7 +67,8 @@ fn samples_can_be_named() {
     let found: Vec<_> =
         report["explained"].as_array().unwrap().iter().map(|e| e["index"].clone()).collect();
     assert_eq!(found, [2, 9]);
-    let names = ["maps.npy", "overview.png", "sample-000002.png", "sample-000009.png"];
+    let names =
+        ["explain.json", "maps.npy", "overview.png", "sample-000002.png", "sample-000009.png"];
     assert_eq!(files(&place, "out"), names);
     place.fails(
         "explain detector.onnx new.npy -o other --samples 70",
@@ -101,4 +103,69 @@ fn what_fails_leaves_no_folder() {
     let bytes = fs::read(place.path("new.npy")).unwrap();
     fs::write(place.path("short.npy"), &bytes[..bytes.len() - 5]).unwrap();
     place.fails("explain detector.onnx short.npy -o some/where", "short.npy");
+}
+
+#[test]
+fn parts_of_a_table_are_told_in_calibration_deviations() {
+    let place = fitted();
+    let parts = |data: &str| {
+        let report = place.json(&format!("explain detector.onnx {data} -o out --json -q"));
+        let of = |p: &serde_json::Value| {
+            let name = p["name"].as_str().unwrap().to_owned();
+            (name, (p["deviations"].as_f64().unwrap(), p["part"].as_f64().unwrap()))
+        };
+        let all = report["overall"].as_array().unwrap();
+        (all.iter().map(of).collect::<Vec<_>>(), report)
+    };
+    // Data like the calibration data have root mean squares near one, whatever the scale of a column's parts.
+    place.write("like.npy", &samples(2000, 0.0, 8).into_dyn());
+    let (like, _) = parts("like.npy");
+    assert!(like.iter().all(|(_, (d, _))| (0.6..1.7).contains(d)), "{like:?}");
+    let mut moved = samples(200, 0.0, 8);
+    moved.column_mut(2).mapv_inplace(|v| v + 3.0);
+    place.write("moved.npy", &moved.into_dyn());
+    let (found, report) = parts("moved.npy");
+    assert_eq!(found[0].0, "entry 2", "{found:?}");
+    assert!(found[0].1.0 > 2.0, "{found:?}");
+    // Deviations are parts over one number a column.
+    let ratios = |name: &str| -> Vec<f64> {
+        let samples = report["explained"].as_array().unwrap().iter();
+        let own = samples.flat_map(|s| s["top"].as_array().unwrap()).filter(|p| p["name"] == name);
+        own.map(|p| p["part"].as_f64().unwrap() / p["deviations"].as_f64().unwrap()).collect()
+    };
+    let ratio = ratios("entry 2");
+    assert!(
+        ratio.len() > 5 && ratio.iter().all(|r| (r / ratio[0] - 1.0).abs() < 1e-4),
+        "{ratio:?}"
+    );
+    let text = place.ok("explain detector.onnx moved.npy -o out -q").out;
+    assert!(text.starts_with("column   part (SD)  mean size\nentry 2"), "{text}");
+    assert!(text.contains(" SD ("), "{text}");
+}
+
+#[test]
+fn a_folder_holds_one_run_and_what_is_not_ours() {
+    let place = fitted();
+    place.ok("explain detector.onnx new.npy -o out --samples 1,2,3 -q");
+    fs::write(place.path("out/mine.txt"), "kept").unwrap();
+    place.ok("explain detector.onnx new.npy -o out --samples 2,7 -q");
+    let names = ["explain.json", "maps.npy", "mine.txt", "overview.png"];
+    let pictures = ["sample-000002.png", "sample-000007.png"];
+    assert_eq!(files(&place, "out"), [&names[..], &pictures[..]].concat());
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.path("out/explain.json")).unwrap()).unwrap();
+    assert_eq!(report["explained"][1]["index"], 7);
+    // Files of these names that no run has written are in the way, and stay.
+    for name in ["maps.npy", "overview.png", "sample-000123.png", "explain.json"] {
+        let folder = format!("own-{name}");
+        fs::create_dir(place.path(&folder)).unwrap();
+        fs::write(place.path(&folder).join(name), "mine").unwrap();
+        place.fails(
+            &format!("explain detector.onnx new.npy -o {folder}"),
+            &format!("-o {folder}: it holds {name}, which no run of explain wrote"),
+        );
+        assert_eq!(files(&place, &folder), [name]);
+        assert_eq!(fs::read(place.path(&folder).join(name)).unwrap(), b"mine");
+    }
+    assert!(place.ok("explain --help").out.contains("an earlier run wrote"));
 }

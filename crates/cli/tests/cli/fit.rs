@@ -260,6 +260,23 @@ fn wrong_requests_are_refused_in_a_sentence() {
     for (flags, message) in [
         ("--score gaussian --target prob:3", "3"),
         ("--score gaussian --target prob --aggregate l2", "leave one of the two out"),
+        (
+            "--score gaussian --target output:9",
+            "no output:9: the output of the model has 3 entries, and there are output:0 to output:2",
+        ),
+        (
+            "--score gaussian --target logit:1 --aggregate predicted",
+            "the target logit:1 is one function, and --aggregate predicted",
+        ),
+        ("--score gaussian --target energy --aggregate predicted", "leave one of the two out"),
+        (
+            "--score gaussian --operator score-only --aggregate max",
+            "score-only does not look at the model, so --aggregate max has nothing to do",
+        ),
+        (
+            "--score gaussian --operator score-only --target margin",
+            "score-only does not look at the model, so --target margin has nothing to do",
+        ),
         ("--score gaussian --aggregate class:9", "9"),
         ("--score gaussian --aggregate sum", "sum"),
         ("--score gaussian --operator laplace", "no operator"),
@@ -290,5 +307,45 @@ fn wrong_requests_are_refused_in_a_sentence() {
     place.fails(
         "fit --model model.onnx --score gaussian --data wide.npy -o d.onnx",
         "samples of shape (5,) can't be made (4,)",
+    );
+}
+
+#[test]
+fn a_model_is_taken_for_what_the_user_is_told() {
+    let two = Network { widths: &[4, 8, 2], activation: "Tanh", ..CLASSIFIER };
+    let place = ready(&two);
+    let told = |flags: &str| {
+        let line = |text: &str| {
+            text.lines().find(|l| l.starts_with("taken for")).unwrap_or_default().to_owned()
+        };
+        let told = line(&place.ok(&format!("{FIT} --score gaussian {flags}")).out);
+        assert_eq!(line(&place.ok("inspect detector.onnx").out), told);
+        told
+    };
+    let as_classifier = told("");
+    for words in
+        ["a classifier of 2 classes", "If it is a regressor", "--target output:0 to output:1"]
+    {
+        assert!(as_classifier.contains(words), "{as_classifier}");
+        assert!(place.ok("inspect model.onnx").out.contains(words), "{words}");
+    }
+    assert_eq!(told("--target output:1"), "");
+    let run = place.ok(&format!("{FIT} --score gaussian --operator score-only"));
+    assert!(!run.out.contains("none") && !run.out.contains("taken for"), "{}", run.out);
+    Network { softmax: true, ..two }.save(&place, "model.onnx");
+    assert!(told("").ends_with("a classifier of 2 classes, as \"v3\" is a softmax"));
+    REGRESSOR.save(&place, "model.onnx");
+    assert!(told("").contains("one number a sample"));
+    let json = place.json("inspect model.onnx --json");
+    assert!(json["derivative"]["taken_for"].as_str().unwrap().contains("one number"));
+}
+
+#[test]
+fn a_detector_is_no_model() {
+    let place = ready(&CLASSIFIER);
+    place.ok(&format!("{FIT} --score gaussian -q"));
+    place.fails(
+        "fit --model detector.onnx --score gaussian --data train.npy -o d.onnx",
+        "--model detector.onnx: this is a detector already",
     );
 }

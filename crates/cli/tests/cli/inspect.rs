@@ -20,8 +20,8 @@ fn a_model_is_described() {
         "output      logits: float32 (n, 4)",
         "Gemm          3  bilinear",
         "Relu          2  piecewise linear",
-        "target  prob of output \"logits\"",
-        "method  closed-form: the body is piecewise affine",
+        "target     prob of output \"logits\"",
+        "method     closed-form: the body is piecewise affine",
         "note: the body of this network is piecewise affine",
     ] {
         assert!(run.out.contains(line), "{line}\n{}", run.out);
@@ -107,6 +107,37 @@ fn bad_input_is_one_sentence() {
     place.fails("inspect x.npy", "not an ONNX model");
     place.fails("inspect", "FILE.onnx");
     place.fails("nonsense", "unrecognized subcommand 'nonsense'");
+    let message = "there is no output:9: the output of the model has 4 entries";
+    place.fails("derive model.onnx --input x.npy --target output:9", message);
+    let run = place.run("inspect model.onnx --target output:9");
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains(message), "{}", run.err);
+}
+
+#[test]
+fn help_names_every_target() {
+    let place = Place::new();
+    for command in ["fit", "derive", "inspect"] {
+        let help = place.ok(&format!("{command} --help")).out;
+        let words: Vec<&str> =
+            help.split([' ', '\n', ',', ';']).filter(|w| !w.is_empty()).collect();
+        for target in [
+            "prob",
+            "prob:K",
+            "probs",
+            "logit",
+            "logit:K",
+            "logprob",
+            "logprob:K",
+            "energy",
+            "entropy",
+            "margin",
+            "output",
+            "output:K",
+        ] {
+            assert!(words.contains(&target), "{command}: {target}");
+        }
+    }
 }
 
 #[test]

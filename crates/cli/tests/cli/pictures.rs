@@ -144,6 +144,8 @@ fn pictures_that_do_not_fit_are_named() {
     fs::remove_file(place.path("new/005.png")).unwrap();
     grey(&pictures(1, 9, 10, 1), 0).save(place.path("new/100.png")).unwrap();
     place.fails("score detector.onnx new -o s.csv", "new/100.png: it is 9 × 10, and");
+    place.fails("score detector.onnx new", "a detector that was fitted with --resize brings");
+    place.fails("explain detector.onnx train -o train", "this is the folder that is read");
     let small = pictures(200, 4, 5, 1);
     folder(&place, "small", &small);
     place.fails(&format!("{FIT} --data small").replace("detector", "d"), "--resize");

@@ -162,6 +162,80 @@ fn bad_lines_are_named_or_left_out() {
 }
 
 #[test]
+fn rows_keep_their_numbers_when_others_are_left_out() {
+    let place = labelled();
+    csv(&place, "new.csv", &NAMES, &samples(20, 0.0, 4));
+    let text = std::fs::read_to_string(place.path("new.csv")).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    // Rows 0, 4 and 5 are bad, on the lines 2, 6 and 7 of a file from Windows.
+    for at in [1, 5, 6] {
+        lines[at] = "1,2,oops,4";
+    }
+    place.text("bad.csv", &(lines.join("\r\n") + "\r\n"));
+    place.fails("score detector.onnx bad.csv -o s.csv", "bad.csv: line 2: column");
+    let run = place.ok("score detector.onnx bad.csv --skip-bad");
+    for line in [2, 6, 7] {
+        assert!(run.err.contains(&format!("left out bad.csv line {line}: ")), "{}", run.err);
+    }
+    let all = place.ok("score detector.onnx new.csv -q").out;
+    let bad = |row: &&str| ["0,", "4,", "5,"].iter().any(|start| row.starts_with(start));
+    let want: Vec<&str> = all.lines().filter(|row| !bad(row)).collect();
+    assert_eq!(run.out.lines().collect::<Vec<_>>(), want);
+    let explain = "explain detector.onnx bad.csv -o maps --skip-bad --json -q";
+    let report = place.json(&format!("{explain} --samples 6,19"));
+    let found: Vec<_> = report["explained"].as_array().unwrap().iter().collect();
+    assert_eq!((&found[0]["index"], &found[1]["index"]), (&6.into(), &19.into()));
+    let maps = place.array("maps/maps.npy");
+    assert_eq!(maps.shape(), [20, 4]);
+    let lost: Vec<usize> = (0..20).filter(|&i| maps[[i, 0]].is_nan()).collect();
+    assert_eq!(lost, [0, 4, 5]);
+    place.fails(&format!("{explain} --samples 4"), "--samples 4: ");
+}
+
+#[test]
+fn a_folder_of_several_kinds_is_refused() {
+    let place = labelled();
+    std::fs::create_dir(place.path("mixed")).unwrap();
+    csv(&place, "mixed/a.csv", &NAMES, &samples(20, 0.0, 4));
+    csv(&place, "mixed/b.csv", &NAMES, &samples(20, 0.0, 5));
+    parquet(&place, "mixed/c.parquet", &[0, 1, 2, 3], &samples(20, 0.0, 6));
+    let message = "mixed: the folder holds 1 Parquet file and 2 CSV files";
+    place.fails("score detector.onnx mixed", message);
+    place.fails(&FIT.replace("train.csv", "mixed").replace("detector", "d"), message);
+    std::fs::remove_file(place.path("mixed/c.parquet")).unwrap();
+    assert_eq!(place.ok("score detector.onnx mixed -q").out.lines().count(), 41);
+}
+
+#[test]
+fn a_detector_suggests_only_what_its_commands_have() {
+    let place = labelled();
+    place.ok("fit --model model.onnx --score gaussian --data train.npy -o detector.onnx -q");
+    csv(&place, "more.csv", &["age", "income", "height", "weight", "class"], &samples(9, 0.0, 4));
+    csv(&place, "few.csv", &["age", "income", "height"], &samples(9, 0.0, 4));
+    for command in ["score detector.onnx", "test detector.onnx", "explain -o maps detector.onnx"] {
+        for data in ["few.csv", "more.csv"] {
+            let run = place.run(&format!("{command} {data}"));
+            assert_eq!(run.code, Some(2), "{command} {data}: {}", run.err);
+            for flag in ["--columns", "--label", "--exclude", "--resize"] {
+                assert!(!run.err.contains(flag), "{command} {data}: {}", run.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_detector_says_how_its_input_is_prepared() {
+    let place = ready(&CLASSIFIER);
+    csv(&place, "train.csv", &NAMES, &samples(500, 0.0, 3));
+    let fit = FIT.replace(" -q", "");
+    let run = place.ok(&format!("{fit} --mean 1,2,3,4 --std 10"));
+    let line = "x as the model takes it: less 1,2,3,4, divided by 10. taste does this to data that it reads";
+    assert!(run.out.contains(line), "{}", run.out);
+    assert!(place.ok("inspect detector.onnx").out.contains(line));
+    assert!(!place.ok(&fit).out.contains("as the model takes it"));
+}
+
+#[test]
 fn scaling_is_repeated_when_samples_are_scored() {
     let place = ready(&CLASSIFIER);
     let rows = samples(500, 0.0, 3);

@@ -1,7 +1,7 @@
 //! Tables as text: values between commas, semicolons or tabs, compressed or not.
 
 use std::{
-    io::{self, Read},
+    io::{self, BufReader, Bytes, Read},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -137,6 +137,13 @@ fn whole(cell: &[u8]) -> Option<i64> {
     })
 }
 
+/// What is wrong with a line.
+struct Bad {
+    why: String,
+    /// The end of the sentence for the one who can do something about it.
+    remedy: &'static str,
+}
+
 impl Csv {
     /// Adds a line's numbers, or says what is wrong with it and adds nothing.
     fn parse(
@@ -144,27 +151,26 @@ impl Csv {
         line: &ByteRecord,
         into: &mut Vec<f32>,
         labels: &mut Vec<i64>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Bad> {
         if line.len() != self.names.len() {
             let (found, wanted) = (line.len(), self.names.len());
-            return Err(format!("{found} cells where there are {wanted} columns"));
+            let why = format!("{found} cells where there are {wanted} columns");
+            return Err(Bad { why, remedy: HINT });
         }
         let before = into.len();
         for &column in &self.selection.taken {
             let Some(value) = number(&line[column]) else {
                 into.truncate(before);
-                return Err(self.not_a("number", column, &line[column]));
+                let why = self.not_a("number", column, &line[column]);
+                return Err(Bad { why, remedy: HINT });
             };
             into.push(value);
         }
         if let Some(column) = self.selection.label {
             let Some(label) = whole(&line[column]) else {
                 into.truncate(before);
-                return Err(self.not_a(
-                    "whole number, as a label has to be",
-                    column,
-                    &line[column],
-                ));
+                let why = self.not_a("whole number", column, &line[column]);
+                return Err(Bad { why, remedy: ": labels are the numbers of classes, from 0 on" });
             };
             labels.push(label);
         }
@@ -180,15 +186,16 @@ impl Csv {
         let (mut values, mut labels) = (Vec::new(), Vec::new());
         let (mut rows, mut line) = (0, ByteRecord::new());
         while rows < most && lines.read(&mut line)? {
+            lines.seen += 1;
             match self.parse(&line, &mut values, &mut labels) {
                 Ok(()) => rows += 1,
-                Err(why) => {
-                    let number = line.position().map_or(0, csv::Position::line);
+                Err(Bad { why, remedy }) => {
+                    let number = lines.number(&line)?;
                     if !self.skip_bad {
-                        return Err(self.origin.error(format!("line {number}: {why}{HINT}")));
+                        return Err(self.origin.error(format!("line {number}: {why}{remedy}")));
                     }
                     let name = format!("{} line {number}", self.origin.path().display());
-                    if !self.skips.note(number, name, why) {
+                    if !self.skips.note(lines.seen - 1, name, why) {
                         return Err(self.origin.error(too_many()));
                     }
                 }
@@ -223,6 +230,14 @@ impl Source for Csv {
         Ok(Box::new(std::iter::from_fn(move || self.batch(&mut lines, most).transpose()).fuse()))
     }
 
+    fn place(&self, index: usize) -> usize {
+        self.skips.place(index)
+    }
+
+    fn skipped_count(&self) -> usize {
+        self.skips.count()
+    }
+
     fn skipped(&self) -> Vec<(String, String)> {
         self.skips.list()
     }
@@ -233,8 +248,11 @@ struct Lines {
     reader: csv::Reader<Limited>,
     origin: Origin,
     taken: Arc<AtomicU64>,
-    /// How many good rows were seen.
+    /// How many rows were seen, and how many of them were good.
+    seen: usize,
     rows: usize,
+    /// A second pass, which counts lines for messages.
+    counter: Option<Counter>,
 }
 
 /// The longest line. A quote that is not closed makes one line of the rest of the file.
@@ -250,7 +268,7 @@ impl Lines {
             .delimiter(delimiter)
             .buffer_capacity(1 << 16)
             .from_reader(input);
-        Ok(Self { reader, origin: origin.clone(), taken, rows: 0 })
+        Ok(Self { reader, origin: origin.clone(), taken, seen: 0, rows: 0, counter: None })
     }
 
     /// Reads a line; false at the end.
@@ -260,6 +278,46 @@ impl Lines {
             csv::ErrorKind::Io(e) => self.origin.refused(&e),
             other => self.origin.error(format!("{other:?}")),
         })
+    }
+
+    /// The number of a record's first line, counted from 1.
+    fn number(&mut self, line: &ByteRecord) -> Result<u64, Error> {
+        let start = line.position().map_or(0, csv::Position::byte);
+        let counter = match &mut self.counter {
+            Some(counter) => counter,
+            none => none.insert(Counter::new(self.origin.open()?)),
+        };
+        counter.line_at(start).map_err(|e| self.origin.refused(&e))
+    }
+}
+
+/// Counts lines, however they end.
+struct Counter {
+    bytes: Bytes<BufReader<Box<dyn Read + Send>>>,
+    at: u64,
+    line: u64,
+    after_return: bool,
+}
+
+impl Counter {
+    fn new(input: Box<dyn Read + Send>) -> Self {
+        Self { bytes: BufReader::new(input).bytes(), at: 0, line: 1, after_return: false }
+    }
+
+    /// The line of the first byte from `start` on that is no line end. Starts must not decrease.
+    fn line_at(&mut self, start: u64) -> io::Result<u64> {
+        let mut line = self.line;
+        while let Some(byte) = self.bytes.next().transpose()? {
+            line = self.line;
+            self.at += 1;
+            // A line feed after a carriage return ends no second line.
+            self.line += u64::from(byte == b'\r' || (byte == b'\n' && !self.after_return));
+            self.after_return = byte == b'\r';
+            if self.at > start && !matches!(byte, b'\r' | b'\n') {
+                break;
+            }
+        }
+        Ok(line)
     }
 }
 

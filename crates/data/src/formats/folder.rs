@@ -1,6 +1,7 @@
 //! Folders: images by class, or the parts of a data set.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -10,6 +11,46 @@ use crate::{Error, Options, origin::described, source::Source};
 
 /// No data set is nested as deeply as this.
 const MOST_DEPTH: usize = 32;
+
+/// What a file in a folder holds, as far as its name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Cifar,
+    Idx,
+    Parquet,
+    Csv,
+    NumPy,
+    Picture,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Option<Self> {
+        let name = plain_name(path);
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        Some(match () {
+            () if ends(&[".bin"]) => Self::Cifar,
+            () if ends(&["-ubyte"]) && name.contains("images") => Self::Idx,
+            () if ends(&[".parquet", ".pq"]) => Self::Parquet,
+            () if ends(&[".csv", ".tsv"]) => Self::Csv,
+            () if ends(&[".npy", ".npz"]) && !ends(&["-labels.npy"]) => Self::NumPy,
+            () if ends(&[".png", ".jpg", ".jpeg"]) => Self::Picture,
+            () => return None,
+        })
+    }
+
+    /// `1 CSV file`, `2 CSV files`.
+    fn counted(self, count: usize) -> String {
+        let (one, several) = match self {
+            Self::Cifar => ("CIFAR batch", "CIFAR batches"),
+            Self::Idx => ("IDX file of images", "IDX files of images"),
+            Self::Parquet => ("Parquet file", "Parquet files"),
+            Self::Csv => ("CSV file", "CSV files"),
+            Self::NumPy => ("NumPy file", "NumPy files"),
+            Self::Picture => ("picture", "pictures"),
+        };
+        format!("{count} {}", if count == 1 { one } else { several })
+    }
+}
 
 /// Opens what a folder holds: the batches of CIFAR, the images below it, or tables and arrays of one kind.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>>, Error> {
@@ -31,41 +72,47 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>
     Ok(vec![images::open_files(path, images, classes, options)?])
 }
 
-/// The files of a data set that lies directly in a folder, if it is one.
+/// The files of a data set that lies directly in a folder, if it is one and not a set of pictures.
 fn parts<'a>(path: &Path, files: &[&'a PathBuf]) -> Result<Vec<&'a PathBuf>, Error> {
-    let named = |matches: &dyn Fn(&str) -> bool| -> Vec<&'a PathBuf> {
-        let mut found: Vec<_> = files.iter().copied().filter(|p| matches(&plain_name(p))).collect();
-        // data_batch_10 comes after data_batch_9.
-        found.sort_by_key(|p| (plain_name(p).len(), (*p).clone()));
-        found
-    };
-    let ends = |name: &str, ending: &str| name.strip_suffix(ending).is_some();
-    let cifar_train = named(&|name| {
-        name == "train.bin" || (name.starts_with("data_batch_") && ends(name, ".bin"))
-    });
-    if !cifar_train.is_empty() {
-        return Ok(cifar_train);
-    }
-    let cifar = named(&|name| ends(name, ".bin"));
-    if !cifar.is_empty() {
-        return Ok(cifar);
-    }
-    let idx = named(&|name| name.contains("images") && name.ends_with("-ubyte"));
-    if idx.len() > 1 {
-        let names: Vec<String> = idx.iter().map(|p| p.display().to_string()).collect();
-        return Err(Error::at(path, format!("choose one of {}", names.join(", "))));
-    }
-    if !idx.is_empty() {
-        return Ok(idx);
-    }
-    for ending in [".parquet", ".csv", ".tsv"] {
-        let mut tables = named(&|name| name.ends_with(ending));
-        if !tables.is_empty() {
-            tables.sort();
-            return Ok(tables);
+    let mut kinds: BTreeMap<Kind, Vec<&PathBuf>> = BTreeMap::new();
+    for &file in files {
+        if let Some(kind) = Kind::of(file) {
+            kinds.entry(kind).or_default().push(file);
         }
     }
-    Ok(named(&|name| ends(name, ".npy") && !ends(name, "-labels.npy")))
+    if kinds.len() > 1 {
+        let counted: Vec<String> = kinds.iter().map(|(kind, f)| kind.counted(f.len())).collect();
+        return Err(Error::at(
+            path,
+            format!(
+                "the folder holds {}, and which of them are the data is not clear: name a file, or a folder with one \
+                 kind of file",
+                counted.join(" and ")
+            ),
+        ));
+    }
+    let Some((kind, mut parts)) = kinds.pop_first() else { return Ok(Vec::new()) };
+    match kind {
+        Kind::Picture => return Ok(Vec::new()),
+        Kind::Parquet | Kind::Csv => return Ok(parts),
+        Kind::Idx if parts.len() > 1 => {
+            let names: Vec<String> = parts.iter().map(|p| p.display().to_string()).collect();
+            return Err(Error::at(path, format!("choose one of {}", names.join(", "))));
+        }
+        Kind::Cifar => {
+            let is_train = |p: &&PathBuf| {
+                let name = plain_name(p);
+                name == "train.bin" || name.starts_with("data_batch_")
+            };
+            if parts.iter().any(is_train) {
+                parts.retain(is_train);
+            }
+        }
+        Kind::Idx | Kind::NumPy => {}
+    }
+    // data_batch_10 comes after data_batch_9.
+    parts.sort_by_key(|p| (plain_name(p).len(), (*p).clone()));
+    Ok(parts)
 }
 
 fn plain_name(path: &Path) -> String {
@@ -96,17 +143,12 @@ fn walk(path: &Path, above: &mut Vec<PathBuf>, images: &mut Vec<PathBuf>) -> io:
     for entry in listed(path)? {
         if entry.is_dir() {
             walk(&entry, above, images)?;
-        } else if is_image(&entry) {
+        } else if Kind::of(&entry) == Some(Kind::Picture) {
             images.push(entry);
         }
     }
     above.pop();
     Ok(())
-}
-
-fn is_image(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    matches!(extension.as_str(), "png" | "jpg" | "jpeg")
 }
 
 /// The number of the subfolder that each image is in, in the sorted order of those with images, if all are in one.

@@ -29,6 +29,8 @@ struct Images {
     /// Whether the model decides about grey and colour.
     channels_wanted: bool,
     resize: Option<(usize, usize)>,
+    /// Whether how data are read was settled before.
+    settled: bool,
     /// The first file that could be read, and its height and width.
     first: PathBuf,
     size: (usize, usize),
@@ -65,7 +67,7 @@ pub(super) fn open_files(
                 break;
             }
             Err(why) if options.skip_bad => {
-                if !skips.note(place as u64, file.display().to_string(), why) {
+                if !skips.note(place, file.display().to_string(), why) {
                     return Err(Error::at(root, too_many()));
                 }
             }
@@ -88,6 +90,7 @@ pub(super) fn open_files(
         channels,
         channels_wanted: wanted.is_some(),
         resize: options.resize,
+        settled: options.settled,
         first,
         size,
         facts,
@@ -161,8 +164,13 @@ impl Images {
             Some(size) if size != (height, width) => Ok(resize(&pixels.view(), size)),
             None if self.size != (height, width) => {
                 let (first, (h, w)) = (self.first.display(), self.size);
+                let remedy = if self.settled {
+                    "a detector that was fitted with --resize brings all to one size"
+                } else {
+                    "--resize brings all to one size"
+                };
                 Err(Bad::Misfit(format!(
-                    "it is {height} × {width}, and {first} is {h} × {w}; `fit --resize` brings all to one size"
+                    "it is {height} × {width}, and {first} is {h} × {w}; {remedy}"
                 )))
             }
             _ => Ok(pixels),
@@ -181,7 +189,7 @@ impl Images {
                     labels.extend(self.classes.as_ref().map(|c| c[place]));
                 }
                 Err(Bad::Unreadable(why)) if self.skip_bad => {
-                    if !self.skips.note(place as u64, file.display().to_string(), why) {
+                    if !self.skips.note(place, file.display().to_string(), why) {
                         return Err(Error::at(&self.root, too_many()));
                     }
                 }
@@ -225,6 +233,14 @@ impl Source for Images {
 
     fn row_name(&self, index: usize) -> Option<String> {
         self.files.get(self.skips.place(index)).map(|file| file.display().to_string())
+    }
+
+    fn place(&self, index: usize) -> usize {
+        self.skips.place(index)
+    }
+
+    fn skipped_count(&self) -> usize {
+        self.skips.count()
     }
 
     fn skipped(&self) -> Vec<(String, String)> {

@@ -76,9 +76,10 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
         let list = item(field.data_type()).is_some() && selection.label != Some(column);
         if !is_number(field.data_type()) && !list {
             return Err(origin.error(format!(
-                "column {:?} holds {}, not numbers; --exclude leaves it out",
+                "column {:?} holds {}, not numbers{}",
                 short(field.name()),
-                short(&field.data_type().to_string())
+                short(&field.data_type().to_string()),
+                if options.settled { "" } else { "; --exclude leaves it out" }
             )));
         }
     }

@@ -126,7 +126,7 @@ impl Plan {
             self.last = wanted.to_vec();
             return Ok(self);
         }
-        Err(mismatch(&self, facts, wanted))
+        Err(mismatch(&self, facts, wanted, options.settled))
     }
 }
 
@@ -159,15 +159,20 @@ fn channels_last(shape: [usize; 3], facts: &Facts, options: &Options) -> bool {
     }
 }
 
-fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize]) -> String {
+fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize], settled: bool) -> String {
     let found = shown(&facts.sample);
     let want = shown(wanted);
     let mut sentence = match &facts.columns {
         Some(columns) => {
-            let named: Vec<&str> = columns.iter().take(12).map(String::as_str).collect();
-            let more = if columns.len() > 12 { ", …" } else { "" };
+            let mut named: Vec<&str> = columns.iter().map(String::as_str).collect();
+            // What does not belong is often last: the label.
+            if named.len() > 12 {
+                named.splice(10..named.len() - 2, ["…"]);
+            }
+            let remedy =
+                if settled { "" } else { "; choose them with --columns, --exclude and --label" };
             format!(
-                "{} columns ({}{more}) can't be made samples of shape {want}, which the model takes; choose them with --columns, --exclude and --label",
+                "{} columns ({}) can't be made samples of shape {want}, which the model takes{remedy}",
                 columns.len(),
                 named.join(", ")
             )
@@ -177,7 +182,11 @@ fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize]) -> String {
     if let (Some([channels, ..]), &[a, _, c]) = (plan.picture, wanted)
         && (channels == a || channels == c)
     {
-        sentence.push_str("; --resize and --pad change the size of pictures");
+        sentence.push_str(if settled {
+            "; a detector that was fitted with --resize or --pad changes the size of pictures"
+        } else {
+            "; --resize and --pad change the size of pictures"
+        });
     }
     sentence
 }

@@ -83,7 +83,10 @@ fn images_of_two_sizes_need_resizing() {
     save(grey(6, 4, 9), &folder.path("b.png"));
     let sentence = read(folder.root(), &Options::default()).unwrap_err();
     assert!(sentence.contains("b.png: it is 4 × 6, and"), "{sentence}");
-    assert!(sentence.contains("a.png is 4 × 4; `fit --resize`"), "{sentence}");
+    assert!(sentence.contains("a.png is 4 × 4; --resize brings"), "{sentence}");
+    let settled = Options { settled: true, ..Options::default() };
+    let sentence = read(folder.root(), &settled).unwrap_err();
+    assert!(sentence.contains("a detector that was fitted with --resize"), "{sentence}");
     let resize = Options { resize: Some((2, 5)), raw: true, ..Options::default() };
     let found = read(folder.root(), &resize).unwrap();
     assert_eq!(found.values.shape(), [2, 1, 2, 5]);
@@ -120,6 +123,7 @@ fn bad_images_stop_everything_or_are_left_out_by_name() {
     }
     for (index, name) in [(0, "1.png"), (1, "3.png"), (2, "4.png"), (3, "6.png")] {
         assert!(set.row_name(index).unwrap().ends_with(name));
+        assert!(name.starts_with(&set.place(index).to_string()), "{name}");
     }
 }
 

@@ -78,12 +78,22 @@ fn columns_are_chosen_by_name() {
     let text = refused(&path, &labelled("class"));
     assert!(text.contains("line 2: column \"id\": \"r1\" is not a number; --skip-bad"), "{text}");
     let label = refused(&path, &Options { columns: names(&["a"]), ..labelled("id") });
-    assert!(label.contains("\"r1\" is not a whole number"), "{label}");
+    assert!(label.contains("\"r1\" is not a whole number: labels are"), "{label}");
+    assert!(!label.contains("--skip-bad"), "{label}");
     let mismatch = refused(&path, &Options { columns: names(&["a", "b"]), ..shaped(&[3]) });
     assert!(
         mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"),
         "{mismatch}"
     );
+    let many: Vec<String> = (0..30).map(|i| format!("c{i}")).chain(["label".to_owned()]).collect();
+    let wide = folder.put("wide.csv", format!("{}\n{}\n", many.join(","), vec!["1"; 31].join(",")));
+    let mismatch = refused(&wide, &shaped(&[30]));
+    assert!(
+        mismatch.contains("31 columns (c0, c1, ") && mismatch.contains("c9, …, c29, label)"),
+        "{mismatch}"
+    );
+    let settled = refused(&wide, &Options { settled: true, ..shaped(&[30]) });
+    assert!(mismatch.contains("--label") && !settled.contains("--"), "{settled}");
 }
 
 #[test]
@@ -115,6 +125,32 @@ fn bad_lines_stop_everything_or_are_left_out_by_number() {
             skipped.iter().map(|(p, _)| p.rsplit(' ').next().unwrap()).collect();
         assert_eq!(places, ["3", "5", "7"]);
         assert!(skipped[1].1.contains("\"caf\u{fffd}\" is not a number"), "{skipped:?}");
+        let rows: Vec<usize> = (0..5).map(|i| set.place(i)).collect();
+        assert_eq!(rows, [0, 2, 4, 6, 7], "rows as they are in the file");
+    }
+}
+
+#[test]
+fn lines_are_counted_however_they_end() {
+    let folder = Folder::new();
+    let options = Options { skip_bad: true, ..Options::default() };
+    for (name, text, lines) in [
+        ("unix.csv", "a,b\n1,2\nx,3\n4,5\ny,6\n", ["3", "5"]),
+        ("windows.csv", "a,b\r\n1,2\r\nx,3\r\n4,5\r\ny,6\r\n", ["3", "5"]),
+        ("marked.csv", "\u{feff}a,b\r\n1,2\r\nx,3\r\n4,5\r\ny,6", ["3", "5"]),
+        ("old.csv", "a,b\r1,2\rx,3\r4,5\ry,6\r", ["3", "5"]),
+        ("gaps.csv", "a,b\r\n\r\n1,2\n\n\nx,3\r\n4,5\n\r\ny,6\n", ["6", "9"]),
+        ("quoted.csv", "a,b\n\"1\n\",2\nx,\"3\n\"\n4,5\ny,6\n", ["4", "7"]),
+    ] {
+        let path = folder.put(name, text);
+        let sentence = refused(&path, &Options::default());
+        assert!(sentence.starts_with(&format!(": line {}: ", lines[0])), "{name}{sentence}");
+        let set = Dataset::open(&path, &options).unwrap();
+        all(&set).unwrap();
+        let skipped = set.skipped();
+        let found: Vec<&str> = skipped.iter().map(|(p, _)| p.rsplit(' ').next().unwrap()).collect();
+        assert_eq!(found, lines, "{name}");
+        assert_eq!([set.place(0), set.place(1)], [0, 2], "{name}");
     }
 }
 
@@ -232,6 +268,37 @@ fn parts_of_a_table_in_a_folder_are_one_set() {
     folder.put("_SUCCESS", "");
     let found = read(folder.root(), &Options::default()).unwrap().values;
     assert_eq!(found, array![[1f32], [2.0]].into_dyn());
+}
+
+#[test]
+fn rows_are_counted_across_the_parts_of_a_set() {
+    let folder = Folder::new();
+    folder.put("a.csv", "x,y\n1,1\nbad,2\n3,3\n");
+    folder.put("b.tsv", "x\ty\nbad\t4\n5\t5\n");
+    let options = Options { skip_bad: true, ..Options::default() };
+    let set = Dataset::open(folder.root(), &options).unwrap();
+    let want = array![[1f32, 1.0], [3.0, 3.0], [5.0, 5.0]].into_dyn();
+    assert_eq!(all(&set).unwrap().values, want);
+    assert_eq!([set.place(0), set.place(1), set.place(2)], [0, 2, 4]);
+}
+
+#[test]
+fn a_folder_of_several_kinds_is_refused_and_each_is_counted() {
+    let folder = Folder::new();
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    parquet(&folder.path("a.parquet"), vec![("x", column)], 9);
+    folder.put("b.csv", "x\n1\n");
+    folder.put("c.csv.gz", gzip(b"x\n1\n"));
+    let sentence = refused(folder.root(), &Options::default());
+    let begins = ": the folder holds 1 Parquet file and 2 CSV files, and which of them";
+    assert!(sentence.starts_with(begins), "{sentence}");
+    let folder = Folder::new();
+    folder.put("a.png", "");
+    folder.put("b.jpg", "");
+    folder.put("x.npy", "");
+    folder.put("x-labels.npy", "");
+    let sentence = refused(folder.root(), &Options::default());
+    assert!(sentence.contains("holds 1 NumPy file and 2 pictures"), "{sentence}");
 }
 
 #[test]

@@ -49,6 +49,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// An area with an axis along its bottom alone.
+    pub(super) fn of_bars(at: Point, size: Point, x: Range) -> Self {
+        Self { at, size, x, y: x, right: x }
+    }
+
     pub(super) fn x(&self, value: f64) -> f64 {
         self.at[0] + self.x.position(value) * self.size[0]
     }
@@ -154,7 +159,7 @@ fn draw_y(d: &mut Drawing, frame: &Frame, ticks: &Ticks) {
     }
 }
 
-fn draw_x(d: &mut Drawing, frame: &Frame, range: Range, grid: bool) {
+pub(super) fn draw_x(d: &mut Drawing, frame: &Frame, range: Range, grid: bool) {
     // Fewer ticks until the labels have room beside each other.
     let fits = |ticks: &Ticks| {
         let pitch = frame.size[0] / (ticks.values.len().max(2) - 1) as f64;
@@ -186,18 +191,22 @@ fn draw_right(d: &mut Drawing, frame: &Frame, ticks: &Ticks) {
 }
 
 /// An upright dashed line at a value with a label that stays inside the plot.
-pub(super) fn draw_upright_limit(d: &mut Drawing, frame: &Frame, value: f64, label: &str) {
+pub(super) fn draw_upright_limit(
+    d: &mut Drawing,
+    frame: &Frame,
+    value: f64,
+    label: &str,
+    paint: Paint,
+) {
     let x = frame.x(value);
-    let style = Style::stroke(Paint::Limit, 1.5).dashed(true);
+    let style = Style::stroke(paint, 1.5).dashed(true);
     d.line([x, frame.at[1]], [x, frame.bottom()], style);
     let (before, after) = (x - frame.at[0] - 6.0, frame.right() - x - 6.0);
     let room = before.max(after);
     let label = text::shorten(label, SMALL, room);
     let fits_after = text::width(&label, SMALL) <= after;
     let (x, anchor) = if fits_after { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
-    d.text(
-        Text::new([x, frame.at[1] + SMALL], label, SMALL).anchor(anchor).paint(Paint::Limit).halo(),
-    );
+    d.text(Text::new([x, frame.at[1] + SMALL], label, SMALL).anchor(anchor).paint(paint).halo());
 }
 
 /// A level dashed line at a height with a label above or below it.

@@ -146,7 +146,7 @@ impl Figure for Histogram {
             d.shape(Shape::Polygon(points), style);
         }
         for (value, label) in self.thresholds.iter().filter(|t| t.0.is_finite()) {
-            draw_upright_limit(&mut d, &frame, *value, label);
+            draw_upright_limit(&mut d, &frame, *value, label, Paint::Limit);
         }
         d
     }

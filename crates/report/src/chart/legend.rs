@@ -10,9 +10,14 @@ use crate::{
 /// How a series looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Key {
-    Line { dashed: bool, marked: bool },
+    Line {
+        dashed: bool,
+        marked: bool,
+    },
     Area,
     Dot,
+    /// A short upright line.
+    Mark,
 }
 
 /// A series in the legend.
@@ -37,7 +42,9 @@ pub(super) struct Legend {
 impl Legend {
     /// Places entries in rows of a width.
     pub(super) fn new(entries: Vec<Entry>, width: f64) -> Self {
-        let longest = LONGEST.min(width - 2.0 * MARGIN - SWATCH - 6.0);
+        let whole = width - 2.0 * MARGIN - SWATCH - 6.0;
+        // One alone has a row to itself.
+        let longest = if entries.len() == 1 { whole } else { LONGEST.min(whole) };
         let (mut x, mut row) = (0.0, 0usize);
         let mut placed = Vec::with_capacity(entries.len());
         for entry in entries.into_iter().filter(|e| !e.name.is_empty()) {
@@ -72,6 +79,11 @@ impl Legend {
                 Key::Area => {
                     let style = Style::fill(entry.paint).opacity(0.35).outlined(entry.paint, 1.25);
                     d.rect([x + 4.0, middle - 5.0], [SWATCH - 8.0, 10.0], style);
+                }
+                Key::Mark => {
+                    let x = x + SWATCH / 2.0;
+                    let style = Style::stroke(entry.paint, 2.0);
+                    d.line([x, middle - 7.0], [x, middle + 7.0], style);
                 }
                 Key::Dot => {
                     let at = [x + SWATCH / 2.0, middle];

@@ -199,7 +199,7 @@ impl Figure for Lines {
             draw_level_limit(&mut d, &frame, *value, label);
         }
         for (value, label) in self.moments.iter().filter(|m| m.0.is_finite()) {
-            draw_upright_limit(&mut d, &frame, *value, label);
+            draw_upright_limit(&mut d, &frame, *value, label, Paint::Limit);
         }
         d
     }

@@ -47,6 +47,8 @@ fn every_chart_survives_every_kind_of_data() {
         let named = data.iter().enumerate().map(|(i, v)| (format!("{ODD}{i}"), *v));
         let bars = Bars::new(ODD, named).label(ODD);
         assert_sound(&format!("bars of {name}"), &bars);
+        let marked = bars.clone().marks(ODD, data.iter().copied()).level(level, ODD).note(ODD);
+        assert_sound(&format!("marked bars of {name}"), &marked);
         assert_sound(&format!("ranked bars of {name}"), &bars.ranked(2));
 
         let scatter = Scatter::new(ODD).axes(ODD, ODD).class(ODD, pairs());
@@ -71,7 +73,11 @@ fn texts_that_are_too_long_stay_on_the_sheet() {
     assert_sound("lines", &lines);
     assert_sound(
         "bars",
-        &Bars::new(&word, [(long.clone(), -1.0), (word.clone(), 2.0)]).label(&long),
+        &Bars::new(&word, [(long.clone(), -1.0), (word.clone(), 2.0)])
+            .label(&long)
+            .marks(&long, [0.5, 9.0])
+            .level(1.0, &word)
+            .note(&long),
     );
     let scatter = Scatter::new(&long).axes(&long, &word).class(&long, [(0.0, 0.0), (1.0, 9.0)]);
     assert_sound("points", &scatter);
@@ -165,6 +171,30 @@ fn bars_are_ranked_signed_and_to_scale() {
     let texts = texts(&document);
     assert!(texts.contains(&"and 2 smaller".to_owned()), "{texts:?}");
     assert!(texts.contains(&"−4".to_owned()), "{texts:?}");
+}
+
+#[test]
+fn bars_have_an_axis_and_marks_that_move_with_them() {
+    let bars = [("a", 1.0), ("b", -8.0), ("c", 4.0)].map(|(n, v)| (n.to_owned(), v));
+    let bars = Bars::new("", bars).marks("limit", [6.0, 4.0, 90.0]).level(2.0, "usual").ranked(9);
+    let svg = bars.to_svg();
+    let document = Document::parse(&svg).expect("XML");
+    let texts = texts(&document);
+    for tick in ["−8", "−4", "0", "4", "6", "limit", "usual"] {
+        assert!(texts.contains(&tick.to_owned()), "{tick}: {texts:?}");
+    }
+    let bar = elements(&document, "rect", "fill-negative")[0];
+    let (end, length) = (value(bar, "x"), value(bar, "width"));
+    let zero = end + length;
+    let mut marks: Vec<f64> = elements(&document, "polyline", "stroke-ink")
+        .into_iter()
+        .map(|n| (points(n)[0][0] - zero) / length * 8.0)
+        .collect();
+    // That of the legend stands at the left, and the one far beyond the bars is not drawn.
+    marks.sort_by(f64::total_cmp);
+    let want = [-4.0, 2.0, 6.0];
+    assert_eq!(marks.len(), 4, "{marks:?}");
+    assert!(marks[1..].iter().zip(want).all(|(a, b)| (a - b).abs() < 0.02), "{marks:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod divide;
 pub(crate) mod passes;
+mod taken;
 mod watch;
 
 use std::{collections::HashMap, fmt::Write as _};
@@ -25,6 +26,7 @@ use crate::{
 };
 use divide::Division;
 use passes::{Calibrated, HeldOut};
+pub use taken::taken_for;
 
 /// Above this many classes, one residual a sample takes the place of one a class.
 const MANY_CLASSES: usize = 128;
@@ -352,14 +354,34 @@ impl<'a> Fit<'a> {
         let default = if classes <= MANY_CLASSES { Aggregate::L2 } else { Aggregate::Predicted };
         let every = matches!(self.request.target, None | Some(Target::EveryProb));
         let (subject, aggregate) = match (self.request.target, self.aggregate) {
-            _ if !self.operator.uses_model() => {
+            (None, None) if !self.operator.uses_model() => {
                 (Subject::Single(Target::Output(0)), Aggregate::Predicted)
+            }
+            (target, aggregate) if !self.operator.uses_model() => {
+                let asked = match (target, aggregate) {
+                    (Some(target), _) => format!("--target {target}"),
+                    (None, Some(aggregate)) => format!("--aggregate {aggregate}"),
+                    (None, None) => String::new(),
+                };
+                return Err(request(format!(
+                    "the operator {} does not look at the model, so {asked} has nothing to do: leave it out",
+                    self.operator
+                )));
             }
             (None, None) if classes < 2 => {
                 (Subject::Single(Target::Output(0)), Aggregate::Predicted)
             }
-            (Some(target), None | Some(Aggregate::Predicted)) if !every => {
-                (Subject::Single(target), Aggregate::Predicted)
+            (Some(target), None) if !every => (Subject::Single(target), Aggregate::Predicted),
+            // Of the predicted class in any case.
+            (
+                Some(target @ (Target::Prob(None) | Target::Logit(None) | Target::LogProb(None))),
+                Some(Aggregate::Predicted),
+            ) => (Subject::Single(target), Aggregate::Predicted),
+            (Some(target), Some(Aggregate::Predicted)) if !every => {
+                return Err(request(format!(
+                    "the target {target} is one function, and --aggregate predicted asks for that of the predicted \
+                     class: leave one of the two out"
+                )));
             }
             (Some(target), Some(aggregate)) if !every => {
                 return Err(request(format!(
@@ -430,6 +452,10 @@ impl<'a> Fit<'a> {
                     Batch::Fixed(rows) => Some(rows),
                 },
                 outputs: draft.width(),
+                taken_for: match self.request.target {
+                    None if self.operator.uses_model() => taken_for(draft),
+                    _ => String::new(),
+                },
                 chunk: 0,
             },
             target,

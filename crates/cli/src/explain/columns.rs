@@ -1,0 +1,113 @@
+//! Tables: columns ranked by their parts, as bars.
+
+use anyhow::Result;
+use ndarray::ArrayD;
+use taste_report::{Bars, Figure};
+use taste_stein::MapFacts;
+
+use super::{Explained, Overall, folder::OVERVIEW};
+use crate::{
+    args::ExplainArgs,
+    files,
+    table::{count, number, percent},
+};
+
+/// Columns that a chart shows.
+const SHOWN: usize = 12;
+
+/// Parts in standard deviations of calibration samples. A part that never varied there and is not zero now is infinitely
+/// many of them off.
+pub(super) fn in_deviations(map: &ArrayD<f32>, deviations: &[f32]) -> ArrayD<f32> {
+    let mut scaled = map.clone();
+    for (part, &deviation) in scaled.iter_mut().zip(deviations) {
+        *part = if *part == 0.0 { 0.0 } else { *part / deviation };
+    }
+    scaled
+}
+
+/// Bars for every sample, and for all.
+pub(super) fn bars(
+    args: &ExplainArgs,
+    explained: &[Explained],
+    names: &[String],
+    overall: &Overall,
+    facts: &MapFacts,
+    deviations: &[f32],
+) -> Result<usize> {
+    let ranked = |title: String, values: &ArrayD<f32>| {
+        Bars::new(title, names.iter().cloned().zip(values.iter().map(|&v| f64::from(v))))
+    };
+    let thresholds = || deviations.iter().map(|&d| facts.threshold / f64::from(d));
+    for sample in explained {
+        let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
+        let verdict = if sample.flag { "flagged" } else { "not flagged" };
+        let figure = ranked(
+            format!("{name}: {verdict}, p = {:.4}", sample.p_value),
+            &in_deviations(&sample.map, deviations),
+        )
+        .label("part of the residual, in standard deviations of calibration samples")
+        .marks(
+            format!(
+                "threshold: a part of ±{}, which the largest part of {} % of calibration samples stays below",
+                number(facts.threshold),
+                percent(1.0 - facts.alpha)
+            ),
+            thresholds(),
+        )
+        .note(format!(
+            "The parts add up to the residual, {}. Beyond the threshold: {}.",
+            number(f64::from(sample.residual)),
+            beyond(&sample.map, names, facts.threshold)
+        ))
+        .ranked(SHOWN);
+        files::write(&sample.picture, &figure.to_png()?)?;
+    }
+    let figure = ranked("Columns by the size of their part".to_owned(), &overall.deviations)
+        .label("root mean square part, in standard deviations of calibration samples")
+        .level(1.0, "calibration data")
+        .note(format!("{} of {}.", count(overall.samples, "sample"), args.data.display()))
+        .ranked(SHOWN);
+    files::write(&args.out.join(OVERVIEW), &figure.to_png()?)?;
+    Ok(explained.len() + 1)
+}
+
+/// The columns whose parts are beyond the threshold, the largest first: not all need be among those with the most
+/// deviations.
+fn beyond(map: &ArrayD<f32>, names: &[String], threshold: f64) -> String {
+    const NAMED: usize = 4;
+    let sizes = map.iter().map(|v| f64::from(v.abs()));
+    let mut found: Vec<(f64, &str)> = sizes
+        .zip(names)
+        .filter(|(size, _)| *size > threshold)
+        .map(|(s, n)| (s, n.as_str()))
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named: Vec<&str> = found.iter().take(NAMED).map(|f| f.1).collect();
+    match found.len() {
+        0 => "none".to_owned(),
+        n if n > NAMED => format!("{} and {} more", named.join(", "), n - NAMED),
+        _ => named.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn columns_beyond_the_threshold_are_named() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
+        let map = array![1.0f32, -3.0, f32::NAN, 2.0, -1.5, 4.0].into_dyn();
+        assert_eq!(beyond(&map, &names, 9.0), "none");
+        assert_eq!(beyond(&map, &names, 2.5), "f, b");
+        assert_eq!(beyond(&map, &names, 0.5), "f, b, d, e and 1 more");
+    }
+
+    #[test]
+    fn a_part_that_never_varied_is_infinitely_far_off() {
+        let map = array![3.0f32, 0.0, -1.0].into_dyn();
+        let scaled = in_deviations(&map, &[2.0, 0.0, 0.0]);
+        assert_eq!(scaled, array![1.5f32, 0.0, f32::NEG_INFINITY].into_dyn());
+    }
+}

@@ -1,0 +1,90 @@
+//! Pictures: maps beside and over the input.
+
+use anyhow::Result;
+use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
+use taste_data::Options;
+use taste_report::{Figure, Heatmap, Panel, Picture, Scale};
+use taste_stein::channel_axis;
+
+use super::{Explained, folder::OVERVIEW};
+use crate::{
+    args::ExplainArgs,
+    files,
+    table::{count, number},
+};
+
+/// A picture for every sample, and one of all.
+pub(super) fn pictures(
+    args: &ExplainArgs,
+    explained: &[Explained],
+    scale: &Scale,
+    threshold: f64,
+    options: &Options,
+) -> Result<usize> {
+    const LABEL: &str = "part of the residual";
+    let mut panels = Vec::new();
+    for sample in explained {
+        let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
+        let picture = picture(&sample.values, options);
+        let caption = format!("sample {}: p = {:.4}", sample.index, sample.p_value);
+        let over = |map: Array2<f32>| {
+            let panel = Panel::map(map).outline(threshold);
+            match &picture {
+                Some(picture) => panel.over(picture.clone().in_grey()),
+                None => panel,
+            }
+        };
+        let mut own = Vec::new();
+        own.extend(picture.clone().map(|p| Panel::picture(p).caption("input")));
+        own.push(Panel::map(map.clone()).outline(threshold).caption("map"));
+        own.push(over(map.clone()).caption("overlay"));
+        let columns = own.len();
+        let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
+        let verdict = if sample.flag { "flagged" } else { "not flagged" };
+        let figure = Heatmap::grid(own, columns, *scale)
+            .title(format!("{name}: {verdict}, p = {:.4}", sample.p_value))
+            .label(LABEL);
+        files::write(&sample.picture, &figure.to_png()?)?;
+        panels.push(over(map).caption(caption));
+    }
+    let grid = Heatmap::grid(panels, 4, *scale)
+        .title(format!(
+            "Where {} differ; outlined: beyond {}",
+            count(explained.len(), "sample"),
+            number(threshold)
+        ))
+        .label(LABEL);
+    files::write(&args.out.join(OVERVIEW), &grid.to_png()?)?;
+    Ok(explained.len() + 1)
+}
+
+/// The sample as a picture in [0, 1], if it has one channel or three.
+fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
+    let at = |list: &[f32], c: usize, default: f32| {
+        list.get(c).or(list.first()).copied().unwrap_or(default)
+    };
+    if let Ok(grey) = values.view().into_dimensionality::<Ix2>() {
+        let (low, high) = limits(&grey);
+        return Some(Picture::grey(&grey, low, high));
+    }
+    let mut sample = values.view().into_dimensionality::<Ix3>().ok()?.to_owned();
+    if channel_axis(values.shape()) == Some(2) {
+        sample = sample.permuted_axes([2, 0, 1]).as_standard_layout().into_owned();
+    }
+    for (c, mut channel) in sample.axis_iter_mut(Axis(0)).enumerate() {
+        let (mean, std) = (at(&options.mean, c, 0.0), at(&options.std, c, 1.0));
+        channel.mapv_inplace(|v| v * std + mean);
+    }
+    let size = sample.len();
+    let flat = sample.view().into_shape_with_order((1, size)).ok()?;
+    let (low, high) = limits(&flat);
+    Picture::from_sample(&sample.view(), low, high).ok()
+}
+
+/// 0 and 1 for what lies within, else the smallest and the largest value.
+fn limits(values: &ArrayView2<'_, f32>) -> (f32, f32) {
+    let finite = || values.iter().copied().filter(|v| v.is_finite());
+    let (low, high) =
+        (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+    if low >= -0.01 && high <= 1.01 { (0.0, 1.0) } else { (low, high) }
+}
