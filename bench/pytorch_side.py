@@ -49,6 +49,8 @@ def parse():
     parser = argparse.ArgumentParser(description="Time PyTorch and JAX on the benchmark cases.")
     parser.add_argument("--models", type=Path, required=True, help="folder with cifar10_resnet20.onnx")
     parser.add_argument("--cifar", type=Path, help="test_batch.bin.gz; without it ResNet-20 sees smooth noise")
+    parser.add_argument("--mnist", type=Path, help="the paper's MNIST network, trained; without it its weights are random")
+    parser.add_argument("--digits", type=Path, help="t10k-images-idx3-ubyte.gz; without it that network sees smooth noise")
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="networks, inputs and results go here")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
@@ -135,6 +137,30 @@ def mnist_net():
     return seeded(nn.Sequential(*layers))
 
 
+class Standardised(nn.Module):
+    def __init__(self, mean, scale, net):
+        super().__init__()
+        self.mean, self.scale, self.net = mean, scale, net
+
+    def forward(self, x):
+        return self.net((x - self.mean) * self.scale)
+
+
+def trained_mnist_net(path):
+    """The same with the weights of the file that `taste train classifier --network paper-mnist` writes."""
+    graph = onnx.load(path).graph
+    weights = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in graph.initializer}
+    constants = [(node.op_type, weights[name]) for node in graph.node for name in node.input[1:] if name in weights]
+    (_, mean), (_, scale), *rest = constants
+    kernels = [value for op, value in rest if op in ("Conv", "MatMul")]
+    biases = [value for op, value in rest if op == "Add"]
+    net = mnist_net()
+    for layer, kernel, bias in zip((m for m in net if isinstance(m, nn.Conv2d | nn.Linear)), kernels, biases, strict=True):
+        kernel = kernel.T if isinstance(layer, nn.Linear) else kernel
+        layer.load_state_dict({"weight": kernel, "bias": bias.flatten()})
+    return Standardised(mean, scale, net)
+
+
 def gelu_mlp():
     return seeded(nn.Sequential(nn.Linear(784, 512), nn.GELU(), nn.Linear(512, 512), nn.GELU(), nn.Linear(512, CLASSES)))
 
@@ -151,6 +177,13 @@ def cifar(path, count):
     with gzip.open(path) as file:
         records = np.frombuffer(file.read(3073 * count), np.uint8).reshape(-1, 3073)
     return torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32) / np.float32(255))
+
+
+def digits(path, count):
+    """Pictures of an IDX file in the middle of 64x64 pixels."""
+    with gzip.open(path) as file:
+        pixels = np.frombuffer(file.read(16 + 784 * count)[16:], np.uint8).reshape(-1, 1, 28, 28)
+    return nn.functional.pad(torch.from_numpy(pixels / np.float32(255)), (18, 18, 18, 18))
 
 
 def score_field(x):
@@ -179,7 +212,9 @@ class Setting:
         return resnet20(self.options.models / "cifar10_resnet20.onnx"), x
 
     def mnist(self):
-        return mnist_net(), smooth_noise(self.options.batch, 1, 64, 64)
+        batch = self.options.batch
+        x = digits(self.options.digits, batch) if self.options.digits else smooth_noise(batch, 1, 64, 64)
+        return trained_mnist_net(self.options.mnist) if self.options.mnist else mnist_net(), x
 
     def gelu(self):
         return gelu_mlp(), smooth_noise(GELU_BATCH, 1, 28, 28).flatten(1)

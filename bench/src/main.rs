@@ -36,6 +36,13 @@ struct Options {
     /// A CIFAR-10 test batch (`test_batch.bin.gz`); without it ResNet-20 sees smooth noise.
     #[arg(long)]
     cifar: Option<PathBuf>,
+    /// The paper's MNIST network as `taste train classifier --network paper-mnist --pad 64x64` writes it; without it its weights
+    /// are random.
+    #[arg(long)]
+    mnist: Option<PathBuf>,
+    /// MNIST test pictures (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
+    #[arg(long)]
+    digits: Option<PathBuf>,
     /// A Python with torch, jax, folx, onnx and onnxruntime.
     #[arg(long, default_value = "python3")]
     python: PathBuf,

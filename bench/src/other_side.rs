@@ -22,8 +22,15 @@ impl OtherSide {
         command.arg(&options.script).arg("--models").arg(&options.models);
         command.arg("--export").arg(&options.work);
         command.args(["--threads", &options.threads.to_string()]);
-        if let Some(cifar) = &options.cifar {
-            command.arg("--cifar").arg(cifar);
+        let given = [
+            ("--cifar", &options.cifar),
+            ("--mnist", &options.mnist),
+            ("--digits", &options.digits),
+        ];
+        for (flag, file) in given {
+            if let Some(file) = file {
+                command.arg(flag).arg(file);
+            }
         }
         let log = std::fs::File::create(options.work.join("other_side.log"))?;
         let mut process =

@@ -6,6 +6,9 @@ use crate::{
     manifest::{Finding, Level},
 };
 
+/// A column with this share of the variation is named.
+const ONE_COLUMN: f64 = 0.9;
+
 /// What the findings are drawn from.
 pub(crate) struct Evidence<'a> {
     pub(crate) held_out: &'a HeldOut,
@@ -32,6 +35,7 @@ pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
         flat(of),
         laplacian(of),
         constant_entries(of),
+        one_column(of),
         ties(of),
         independence(of),
     ];
@@ -197,6 +201,25 @@ fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
          change there rests on the score model's guess."
     );
     Some(finding("constant entries", Level::Note, count as f64, message))
+}
+
+/// The residual is no pure number: a column in small units has large derivatives, and may drown the others.
+fn one_column(of: &Evidence<'_>) -> Option<Finding> {
+    let (columns, map) = (of.columns?, of.held_out.map.as_ref()?);
+    let squares = || map.deviations.iter().map(|d| d * d);
+    let (largest, square) = squares().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let share = square / squares().sum::<f64>();
+    if columns.len() < 2 || share.is_nan() || share < ONE_COLUMN {
+        return None;
+    }
+    let (low, high) = of.held_out.ranges.get(largest)?;
+    let message = format!(
+        "{:.0} % of the variation of the residual's parts comes from the column {} (from {low} to {high}), so shifts of other columns \
+         hardly show. If that is a matter of units, fit a model that takes standardised columns.",
+        100.0 * share,
+        columns.get(largest)?
+    );
+    Some(finding("one column", Level::Note, share, message))
 }
 
 /// Equal scores make p-values coarse.

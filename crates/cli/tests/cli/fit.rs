@@ -24,6 +24,13 @@ fn works(place: &Place, flags: &str) -> (Vec<f64>, Vec<f64>) {
     (column(1), column(2))
 }
 
+/// Four columns, a to d.
+fn csv(rows: &Array2<f32>) -> String {
+    let line = |r: ndarray::ArrayView1<'_, f32>| format!("{},{},{},{}", r[0], r[1], r[2], r[3]);
+    let lines: Vec<String> = rows.axis_iter(Axis(0)).map(line).collect();
+    format!("a,b,c,d\n{}\n", lines.join("\n"))
+}
+
 #[test]
 fn every_operator_fits_and_scores() {
     let place = ready(&CLASSIFIER);
@@ -213,6 +220,18 @@ fn too_few_calibration_samples_are_told_with_the_number_that_is_needed() {
 }
 
 #[test]
+fn a_column_in_small_units_that_drowns_the_others_is_named() {
+    let place = ready(&CLASSIFIER);
+    for (unit, told) in [(1.0, false), (1e-3, true)] {
+        let mut rows = samples(500, 0.0, 3);
+        rows.column_mut(1).mapv_inplace(|v| v * unit);
+        place.text("train.csv", &csv(&rows));
+        let run = place.ok("fit --model model.onnx --data train.csv -o d.onnx --score gaussian");
+        assert_eq!(run.out.contains("parts comes from the column b"), told, "{}", run.out);
+    }
+}
+
+#[test]
 fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
     let place = ready(&CLASSIFIER);
     let mut rows = samples(500, 0.0, 3);
@@ -220,9 +239,7 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
         rows[[i, i / 50 % 2]] = if i % 100 == 0 { f32::NAN } else { f32::INFINITY };
     }
     rows.slice_mut(s![.., 2]).fill(7.0);
-    let line = |r: ndarray::ArrayView1<'_, f32>| format!("{},{},{},{}", r[0], r[1], r[2], r[3]);
-    let lines: Vec<String> = rows.axis_iter(Axis(0)).map(line).collect();
-    place.text("train.csv", &format!("a,b,c,d\n{}\n", lines.join("\n")));
+    place.text("train.csv", &csv(&rows));
     for score in ["gaussian", "gmm:2", "kde"] {
         let flags = format!("fit --model model.onnx --data train.csv -o d.onnx --score {score}");
         let manifest = place.json(&format!("{flags} --json"));

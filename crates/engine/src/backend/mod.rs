@@ -124,7 +124,7 @@ pub trait Session: Send {
 }
 
 /// A graph that an engine has read.
-trait Loaded: Send {
+trait Loaded: Send + Sync {
     /// A session with a number of threads; several run beside each other.
     fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error>;
 

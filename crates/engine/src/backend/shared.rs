@@ -108,7 +108,8 @@ pub(super) fn session(
         Some(samples) if threads > 1 && !heavy => samples,
         _ => return loaded.session(threads),
     };
-    let workers = (0..threads).map(|_| loaded.session(1)).collect::<Result<_, _>>()?;
+    let workers = (0..threads).into_par_iter().map(|_| loaded.session(1));
+    let workers = workers.collect::<Result<_, _>>()?;
     Ok(Box::new(SharedSession { loaded, samples, workers, whole: None }))
 }
 
