@@ -59,16 +59,14 @@ impl Backend {
 
     fn read(&self, graph: &Graph, outputs: &[(String, Id)]) -> Result<Box<dyn Loaded>, Error> {
         let names: Vec<String> = outputs.iter().map(|o| o.0.clone()).collect();
-        let bytes = || -> Result<Vec<u8>, Error> {
-            Ok(taste_onnx::Model::new(graph.to_onnx(outputs)?).to_bytes()?)
-        };
+        let file = || Ok::<_, Error>(taste_onnx::Model::new(graph.to_onnx(outputs)?));
         Ok(match self {
             Self::Rten => {
                 rten::check(graph, outputs)?;
-                Box::new(rten::RtenModel::new(bytes()?, &names)?)
+                Box::new(rten::RtenModel::new(file()?.to_bytes()?, &names)?)
             }
             Self::Ort { library } => {
-                Box::new(ort::OrtModel::new(bytes()?, library.as_deref(), names)?)
+                Box::new(ort::OrtModel::new(&file()?, library.as_deref(), names)?)
             }
             Self::Reference => Box::new(reference::ReferenceModel::new(graph, outputs)),
         })
@@ -86,8 +84,7 @@ impl Backend {
         let loaded: Box<dyn Loaded> = match self {
             Self::Rten => Box::new(rten::RtenModel::new(model.onnx().to_bytes()?, &names)?),
             Self::Ort { library } => {
-                let bytes = model.onnx().to_bytes()?;
-                Box::new(ort::OrtModel::new(bytes, library.as_deref(), names)?)
+                Box::new(ort::OrtModel::new(model.onnx(), library.as_deref(), names)?)
             }
             Self::Reference => {
                 let (imported, _) = model.import(&names, &HashMap::new())?;
