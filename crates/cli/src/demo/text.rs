@@ -12,21 +12,21 @@ use crate::table::Table;
 
 pub(super) fn render(plane: &Plane, found: &Found, folder: &Path) -> String {
     let report = folder.join("report.html");
-    let mut next = Table::default();
-    for command in commands::next(folder) {
-        next.row([command.line, format!("# {}", command.purpose)]);
-    }
+    let next: Vec<String> = commands::next(folder)
+        .iter()
+        .map(|command| format!("  # {}\n  {}\n", command.purpose, command.line))
+        .collect();
     format!(
         "The plane: 2-D normal data, a network that learnt x2 - x1, data moved by {LENGTH} in 36 directions\n\n{}\n\
          Glyphs: a classifier of six drawn shapes, and what happens to its pictures\n\n{}\n\
          {}.\n\n\
          The whole story with figures: {}\n\n\
-         Go on with\n{}",
+         Go on with\n\n{}",
         moved(plane).render(2),
         shifts(found).render(2),
         Tally::of(found).headline(),
         report.display(),
-        next.render(2)
+        next.join("\n")
     )
 }
 
