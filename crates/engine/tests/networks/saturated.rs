@@ -2,29 +2,16 @@
 
 use ndarray::Array2;
 use taste_engine::{Backend, Method, Model, Outputs, Request, Target, Value, Wants};
-use taste_onnx::{
-    DimSpec, ElemType, builders,
-    proto::{GraphProto, NodeProto},
-};
+use taste_onnx::proto::NodeProto;
+
+use crate::common::{matrix, model, node};
 
 /// 1 − p is from 1e-3 to 1e-6 here: a few of the bits of single precision.
 const MARGINS: [f32; 4] = [7.0, 9.0, 11.0, 13.5];
 
-fn model(nodes: &[NodeProto], w: &Array2<f32>) -> Model {
-    let size = |width: usize| [DimSpec::Symbol("N".into()), DimSpec::Fixed(width as i64)];
-    let graph = GraphProto {
-        name: "saturated".into(),
-        node: nodes.to_vec(),
-        initializer: vec![builders::tensor_f32("w", w.shape(), w.as_slice().expect("contiguous"))],
-        input: vec![builders::value_info("x", ElemType::F32, &size(w.nrows()))],
-        output: vec![builders::value_info("y", ElemType::F32, &size(w.ncols()))],
-        ..GraphProto::default()
-    };
-    Model::from_onnx("saturated", taste_onnx::Model::new(builders::model(graph, 17)))
-}
-
-fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
-    builders::node(op, inputs, &[output], output)
+/// Nodes that use one matrix.
+fn with(w: &Array2<f32>, nodes: &[NodeProto]) -> Model {
+    model(nodes.to_vec(), vec![matrix("w", w)], w.nrows(), w.ncols())
 }
 
 fn run(
@@ -70,7 +57,7 @@ fn agree(model: &Model, target: Target, method: Method, x: &Array2<f32>) {
 
 #[test]
 fn a_likely_class_has_exact_derivatives() {
-    // tanh keeps the logits from being piecewise affine; the closed form sees the matrix alone.
+    // A softplus keeps logits from being piecewise affine; the closed form sees the matrix alone.
     let bent = [node("MatMul", &["x", "w"], "a"), node("Softplus", &["a"], "y")];
     let straight = [node("MatMul", &["x", "w"], "y")];
     let w = ndarray::arr2(&[[1.0_f32, -0.3, 0.2], [0.1, 0.4, -0.5]]);
@@ -79,9 +66,9 @@ fn a_likely_class_has_exact_derivatives() {
     let targets =
         [Target::Prob(None), Target::Prob(Some(1)), Target::LogProb(None), Target::Entropy];
     for target in targets {
-        agree(&model(&bent, &w), target, Method::Exact, &x);
-        agree(&model(&straight, &w), target, Method::Exact, &x);
-        agree(&model(&straight, &w), target, Method::ClosedForm, &x);
+        agree(&with(&w, &bent), target, Method::Exact, &x);
+        agree(&with(&w, &straight), target, Method::Exact, &x);
+        agree(&with(&w, &straight), target, Method::ClosedForm, &x);
     }
 }
 
@@ -91,5 +78,5 @@ fn a_sigmoid_near_one_has_exact_derivatives() {
     let w = ndarray::arr2(&[[1.0_f32], [0.1]]);
     let x =
         Array2::from_shape_fn((MARGINS.len(), 2), |(n, d)| if d == 0 { MARGINS[n] } else { 0.5 });
-    agree(&model(&nodes, &w), Target::Output(0), Method::Exact, &x);
+    agree(&with(&w, &nodes), Target::Output(0), Method::Exact, &x);
 }

@@ -2,51 +2,32 @@
 
 use ndarray::{Array2, Axis};
 use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
-use taste_onnx::{
-    DimSpec, ElemType, builders,
-    proto::{GraphProto, NodeProto},
-};
+use taste_onnx::{builders, proto::NodeProto};
+
+use crate::common::{matrix, model, node, noise};
 
 const INPUTS: usize = 784;
 const WIDTH: usize = 512;
 
-fn noise(rows: usize, columns: usize, mut seed: u64) -> Array2<f32> {
-    Array2::from_shape_simple_fn((rows, columns), || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 40) as f32 / (1u32 << 23) as f32 - 1.0
-    })
-}
-
 /// y = v·g(x·W), where g is made of nodes from `a` to `h`.
-fn model(w: &Array2<f32>, v: &Array2<f32>, g: &[NodeProto]) -> Model {
-    let size = |width| [DimSpec::Symbol("N".into()), DimSpec::Fixed(width)];
-    let tensor = |name: &str, a: &Array2<f32>| {
-        builders::tensor_f32(name, a.shape(), a.as_slice().expect("contiguous"))
-    };
+fn network(w: &Array2<f32>, v: &Array2<f32>, g: &[NodeProto]) -> Model {
+    let nodes = [&[node("MatMul", &["x", "w"], "a")], g, &[node("MatMul", &["h", "v"], "y")]];
     let number = |name: &str, value: f32| builders::tensor_f32(name, &[], &[value]);
-    let graph = GraphProto {
-        name: "wide".into(),
-        node: [&[node("MatMul", &["x", "w"], "a")], g, &[node("MatMul", &["h", "v"], "y")]]
-            .concat(),
-        initializer: vec![
-            tensor("w", w),
-            tensor("v", v),
-            number("root", std::f32::consts::SQRT_2),
-            number("one", 1.0),
-            number("half", 0.5),
-        ],
-        input: vec![builders::value_info("x", ElemType::F32, &size(INPUTS as i64))],
-        output: vec![builders::value_info("y", ElemType::F32, &size(1))],
-        ..GraphProto::default()
-    };
-    Model::from_onnx("wide", taste_onnx::Model::new(builders::model(graph, 17)))
+    let weights = vec![
+        matrix("w", w),
+        matrix("v", v),
+        number("root", std::f32::consts::SQRT_2),
+        number("one", 1.0),
+        number("half", 0.5),
+    ];
+    model(nodes.concat(), weights, INPUTS, 1)
 }
 
 /// Directions are taken where the first layer ends: neither the basis of the inputs nor anything as long is in the file, and
 /// Δy = Σⱼ vⱼ·‖Wⱼ‖²·g''(aⱼ).
 fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) -> f64) {
     let (w, v, x) = (noise(INPUTS, WIDTH, 1) / 28.0, noise(WIDTH, 1, 2), noise(3, INPUTS, 3));
-    let model = model(&w, &v, g);
+    let model = network(&w, &v, g);
     let wants = Wants { laplacian: true, ..Wants::default() };
     let target = Some(Target::Output(0));
     let asked = Request { target, method: Method::Exact, wants, ..Request::default() };
@@ -69,10 +50,6 @@ fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) ->
     for (got, want) in got.iter().zip(&want) {
         assert!((got - want).abs() < 1e-4 * want.abs().max(1.0), "{got} beside {want}");
     }
-}
-
-fn node(op: &str, args: &[&str], out: &str) -> NodeProto {
-    builders::node(op, args, &[out], out)
 }
 
 #[test]

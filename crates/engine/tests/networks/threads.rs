@@ -1,41 +1,23 @@
 //! Threads share samples out; what comes back is the same.
 
-use ndarray::{Array2, ArrayD, Axis};
+use ndarray::{ArrayD, Axis};
 use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
 use taste_graph::{Build, DType, Dim, Fact, Graph};
-use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
+
+use crate::common::{matrix, model, node, noise};
 
 const INPUTS: usize = 5;
 const CLASSES: usize = 3;
 
-fn noise(rows: usize, columns: usize, mut seed: u64) -> Array2<f32> {
-    Array2::from_shape_simple_fn((rows, columns), || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 40) as f32 / (1u32 << 23) as f32 - 1.0
-    })
-}
-
 /// Logits of a network with one hidden layer.
-fn model(activation: &str) -> Model {
-    let size = |width: usize| [DimSpec::Symbol("N".into()), DimSpec::Fixed(width as i64)];
-    let tensor = |name: &str, a: &Array2<f32>| {
-        builders::tensor_f32(name, a.shape(), a.as_slice().expect("contiguous"))
-    };
-    let node =
-        |op: &str, inputs: &[&str], output: &str| builders::node(op, inputs, &[output], output);
-    let graph = GraphProto {
-        name: "small".into(),
-        node: vec![
-            node("MatMul", &["x", "w"], "a"),
-            node(activation, &["a"], "h"),
-            node("MatMul", &["h", "v"], "y"),
-        ],
-        initializer: vec![tensor("w", &noise(INPUTS, 8, 1)), tensor("v", &noise(8, CLASSES, 2))],
-        input: vec![builders::value_info("x", ElemType::F32, &size(INPUTS))],
-        output: vec![builders::value_info("y", ElemType::F32, &size(CLASSES))],
-        ..GraphProto::default()
-    };
-    Model::from_onnx("small", taste_onnx::Model::new(builders::model(graph, 17)))
+fn classifier(activation: &str) -> Model {
+    let nodes = vec![
+        node("MatMul", &["x", "w"], "a"),
+        node(activation, &["a"], "h"),
+        node("MatMul", &["h", "v"], "y"),
+    ];
+    let weights = vec![matrix("w", &noise(INPUTS, 8, 1)), matrix("v", &noise(8, CLASSES, 2))];
+    model(nodes, weights, INPUTS, CLASSES)
 }
 
 /// Everything that a derivative gives.
@@ -66,7 +48,7 @@ fn a_derivative_does_not_depend_on_the_number_of_threads() {
         ("Relu", Method::Probe(2), Target::Prob(None), estimated),
     ];
     for (activation, method, target, wants) in cases {
-        let model = model(activation);
+        let model = classifier(activation);
         let asked = Request { target: Some(target), method, wants, ..Request::default() };
         for backend in [Backend::Rten, Backend::Reference] {
             let near = if backend == Backend::Reference { 1e-12 } else { 1e-5 };

@@ -1,0 +1,6 @@
+//! Derivatives of small networks that are written down here.
+
+mod common;
+mod saturated;
+mod threads;
+mod wide_input;
