@@ -63,7 +63,7 @@ impl Backend {
         Ok(match self {
             Self::Rten => {
                 rten::check(graph, outputs)?;
-                Box::new(rten::RtenModel::new(file()?.to_bytes()?, &names)?)
+                Box::new(rten::RtenModel::new(&file()?, &names)?)
             }
             Self::Ort { library } => {
                 Box::new(ort::OrtModel::new(&file()?, library.as_deref(), names)?)
@@ -82,7 +82,7 @@ impl Backend {
     ) -> Result<Box<dyn Session>, Error> {
         let names: Vec<String> = outputs.iter().map(|&o| o.to_owned()).collect();
         let loaded: Box<dyn Loaded> = match self {
-            Self::Rten => Box::new(rten::RtenModel::new(model.onnx().to_bytes()?, &names)?),
+            Self::Rten => Box::new(rten::RtenModel::new(model.onnx(), &names)?),
             Self::Ort { library } => {
                 Box::new(ort::OrtModel::new(model.onnx(), library.as_deref(), names)?)
             }

@@ -1,13 +1,22 @@
+//! The embedded engine: rten, with convolutions of our own.
+
+mod convolution;
+mod cut;
+mod piece;
+mod spare;
+mod steps;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use ndarray::{ArrayD, IxDyn};
-use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, ValueOrView};
+use rten::{ThreadPool, ValueOrView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
 use taste_graph::{Graph, Id};
 
+use self::{spare::Spare, steps::Steps};
 use super::{Loaded, Session};
 use crate::{Error, Value};
 
@@ -50,44 +59,43 @@ pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error
     Ok(())
 }
 
-/// A graph that rten has read.
+/// A graph that is ready to run.
 pub(super) struct RtenModel {
-    model: Arc<Model>,
-    outputs: Vec<NodeId>,
+    steps: Arc<Steps>,
 }
 
 impl RtenModel {
-    pub(super) fn new(bytes: Vec<u8>, outputs: &[String]) -> Result<Self, Error> {
-        let mut options = ModelOptions::with_all_ops();
-        let model = guarded(|| options.prepack_weights(true).load(bytes))?;
-        let outputs = outputs
-            .iter()
-            .map(|name| model.node_id(name).map_err(failed))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { model: Arc::new(model), outputs })
+    pub(super) fn new(file: &taste_onnx::Model, outputs: &[String]) -> Result<Self, Error> {
+        Ok(Self { steps: Arc::new(Steps::new(file, outputs)?) })
     }
 }
 
 impl Loaded for RtenModel {
     fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error> {
-        let Self { model, outputs } = self;
         let pool = Arc::new(ThreadPool::with_num_threads(threads));
-        Ok(Box::new(RtenSession { model: model.clone(), outputs: outputs.clone(), pool }))
+        let workers = Workers { pool, threads };
+        Ok(Box::new(RtenSession { steps: self.steps.clone(), workers, spare: Spare::default() }))
     }
 }
 
-/// A graph in rten, with threads.
-struct RtenSession {
-    model: Arc<Model>,
-    outputs: Vec<NodeId>,
+/// Threads of a session.
+#[derive(Clone)]
+struct Workers {
     pool: Arc<ThreadPool>,
+    threads: usize,
+}
+
+/// A graph with threads.
+struct RtenSession {
+    steps: Arc<Steps>,
+    workers: Workers,
+    spare: Spare,
 }
 
 impl Session for RtenSession {
     fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
-        let mut inputs: Vec<(NodeId, ValueOrView<'_>)> = Vec::new();
+        let mut inputs: Vec<(&str, ValueOrView<'_>)> = Vec::new();
         for (name, value) in feeds {
-            let Some(id) = self.model.find_node(name) else { continue };
             let input = match value {
                 Value::F32(a) => match a.as_slice() {
                     Some(data) => TensorView::from_data(a.shape(), data).into(),
@@ -100,10 +108,9 @@ impl Session for RtenSession {
                     Tensor::from_data(a.shape(), ints).into()
                 }
             };
-            inputs.push((id, input));
+            inputs.push((name, input));
         }
-        let options = RunOptions::default().with_thread_pool(Some(self.pool.clone()));
-        let results = guarded(|| self.model.run(inputs, &self.outputs, Some(options)))?;
+        let results = self.steps.run(inputs, &self.workers, &mut self.spare)?;
         results.into_iter().map(from_rten).collect()
     }
 }

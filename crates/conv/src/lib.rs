@@ -1,0 +1,37 @@
+//! Convolution of small images.
+//!
+//! A convolution as a product of matrices first writes every window of the image out; for the few channels of a small network
+//! that costs as much as the product. Here the image is copied once, with its border, and vectors of outputs are summed straight
+//! from it: a [`Filter`] holds the weights in the order in which they are read, and [`Filter::run`] applies it to a batch.
+
+mod axis;
+mod direct;
+mod filter;
+mod finish;
+mod image;
+mod product;
+mod tiles;
+mod winograd;
+
+pub use axis::{Direction, Window};
+pub use filter::Filter;
+
+/// What is done with the sums before they are written.
+#[derive(Clone, Copy, Debug)]
+pub enum After<'a> {
+    /// Adds numbers.
+    Add(Numbers<'a>),
+    /// Multiplies by numbers.
+    Mul(Numbers<'a>),
+    /// Takes negative values to zero.
+    Relu,
+}
+
+/// Numbers for an output.
+#[derive(Clone, Copy, Debug)]
+pub enum Numbers<'a> {
+    /// One for every entry.
+    Entries(&'a [f32]),
+    /// One for every channel.
+    Channels(&'a [f32]),
+}

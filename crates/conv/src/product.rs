@@ -1,0 +1,182 @@
+//! Sums of weights times entries of the input, a vector of outputs at a time.
+
+use rten_simd::{
+    Isa,
+    ops::{BitOps, NumOps},
+};
+
+/// Sums of this many channels are kept in registers.
+pub(crate) const OUTPUTS: usize = 6;
+/// Weights that are read together, in numbers: half of a small first cache.
+const WEIGHTS: usize = 4096;
+/// The most vectors that are summed side by side.
+const VECTORS: usize = 4;
+
+/// The sizes of the fewest parts of nearly the same size that have at most `most` of a number.
+pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = usize> + Clone {
+    let count = number.div_ceil(most.max(1));
+    (0..count).map(move |i| (i + 1) * number / count - i * number / count)
+}
+
+/// Weights in the order in which they are read: for every block of outputs, inputs × taps × outputs of the block.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    weights: Vec<f32>,
+    inputs: usize,
+    outputs: usize,
+    taps: usize,
+}
+
+impl Packed {
+    /// From the weight of an output, an input and a tap.
+    pub(crate) fn new(
+        [outputs, inputs, taps]: [usize; 3],
+        weight: impl Fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let mut weights = Vec::with_capacity(outputs * inputs * taps);
+        let mut first = 0;
+        for block in blocks(outputs, OUTPUTS) {
+            for input in 0..inputs {
+                for tap in 0..taps {
+                    weights.extend((first..first + block).map(|output| weight(output, input, tap)));
+                }
+            }
+            first += block;
+        }
+        Self { weights, inputs, outputs, taps }
+    }
+}
+
+/// A sum for every output and every vector: over inputs, each a plane of `images`, and over taps.
+#[derive(Clone, Copy)]
+pub(crate) struct Product<'a> {
+    pub(crate) weights: &'a Packed,
+    pub(crate) images: &'a [f32],
+    /// From one plane to the next.
+    pub(crate) plane: usize,
+    /// Where every tap reads, relative to a vector's place.
+    pub(crate) taps: &'a [usize],
+    /// The places of vectors in the first plane.
+    pub(crate) sources: &'a [usize],
+    /// The first output and the one behind the last; they are the bounds of blocks.
+    pub(crate) outputs: (usize, usize),
+}
+
+impl Product<'_> {
+    /// Hands every sum to `finish`, with its output and its vector.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    pub(crate) fn run<I: Isa>(self, isa: I, mut finish: impl FnMut(usize, usize, I::F32)) {
+        let Packed { inputs, outputs, taps, .. } = *self.weights;
+        let most = WEIGHTS / (OUTPUTS * taps.max(1));
+        let mut partial = match blocks(inputs, most).count() {
+            0 | 1 => Vec::new(),
+            _ => vec![0.0; (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len()],
+        };
+        let mut first = 0;
+        for block in blocks(outputs, OUTPUTS) {
+            if first >= self.outputs.0 && first < self.outputs.1 {
+                let (partial, finish) = (&mut partial[..], &mut finish);
+                match block {
+                    6 => self.block::<I, 6, 2>(isa, first, most, partial, finish),
+                    5 => self.block::<I, 5, 2>(isa, first, most, partial, finish),
+                    4 => self.block::<I, 4, 2>(isa, first, most, partial, finish),
+                    3 => self.block::<I, 3, 3>(isa, first, most, partial, finish),
+                    2 => self.block::<I, 2, 4>(isa, first, most, partial, finish),
+                    _ => self.block::<I, 1, 4>(isa, first, most, partial, finish),
+                }
+            }
+            first += block;
+        }
+    }
+
+    /// A block of `OC` outputs from `first` on, `V` vectors at a time and `most` inputs at a time.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn block<I: Isa, const OC: usize, const V: usize>(
+        self,
+        isa: I,
+        first: usize,
+        most: usize,
+        partial: &mut [f32],
+        finish: &mut impl FnMut(usize, usize, I::F32),
+    ) {
+        let ops = isa.f32();
+        let Packed { ref weights, inputs, taps, .. } = *self.weights;
+        let mut weights = &weights[first * inputs * taps..];
+        let mut done = 0;
+        for block in blocks(inputs, most) {
+            let (now, later) = weights.split_at(block * taps * OC);
+            weights = later;
+            let images = &self.images[done * self.plane..];
+            let (is_first, is_last) = (done == 0, done + block == inputs);
+            done += block;
+            for start in (0..self.sources.len()).step_by(V) {
+                // The last vector may be summed more than once, to fill the registers.
+                let end = self.sources.len() - 1;
+                let sources = std::array::from_fn(|v| self.sources[(start + v).min(end)]);
+                let kept = |o: usize, v: usize| (start * OC + o * V + v) * ops.len();
+                let mut sums = [[ops.zero(); V]; OC];
+                if !is_first {
+                    for (o, sums) in sums.iter_mut().enumerate() {
+                        for (v, sum) in sums.iter_mut().enumerate() {
+                            *sum = ops.load(&partial[kept(o, v)..]);
+                        }
+                    }
+                }
+                self.add(isa, images, sources, now, &mut sums);
+                for (o, sums) in sums.iter().enumerate() {
+                    for (v, &sum) in sums.iter().enumerate() {
+                        if !is_last {
+                            ops.store(sum, &mut partial[kept(o, v)..]);
+                        } else if start + v <= end {
+                            finish(first + o, start + v, sum);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the products of some inputs to sums of `OC` outputs in `V` vectors.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[expect(unsafe_code, reason = "checks in the innermost loop would take a third of the time")]
+    #[inline(always)]
+    fn add<I: Isa, const OC: usize, const V: usize>(
+        self,
+        isa: I,
+        images: &[f32],
+        sources: [usize; V],
+        weights: &[f32],
+        totals: &mut [[I::F32; V]; OC],
+    ) {
+        let ops = isa.f32();
+        let taps = self.taps;
+        let Some(&reach) = taps.iter().max() else { return };
+        let planes = weights.len() / (taps.len() * OC);
+        let end = planes.saturating_sub(1) * self.plane + reach + ops.len();
+        assert!(sources.iter().all(|s| s + end <= images.len()), "vectors lie in the images");
+        let mut sums = *totals;
+        for plane in 0..planes {
+            for (tap, &offset) in taps.iter().enumerate() {
+                // SAFETY: plane < planes and tap < taps.len(), so that the weights are within planes · taps · OC of them, and
+                // a vector ends at most at its source + end, which is within the images.
+                unsafe {
+                    let weights = weights.as_ptr().add((plane * taps.len() + tap) * OC);
+                    let images = images.as_ptr().add(plane * self.plane + offset);
+                    let mut values = [ops.zero(); V];
+                    for (value, source) in values.iter_mut().zip(sources) {
+                        *value = ops.load_ptr(images.add(source));
+                    }
+                    for (o, sums) in sums.iter_mut().enumerate() {
+                        let weight = ops.splat(*weights.add(o));
+                        for (sum, &value) in sums.iter_mut().zip(&values) {
+                            *sum = ops.mul_add(value, weight, *sum);
+                        }
+                    }
+                }
+            }
+        }
+        *totals = sums;
+    }
+}

@@ -1,0 +1,181 @@
+//! Against the definition of a convolution, in double precision.
+
+use proptest::prelude::*;
+use taste_conv::{After, Direction, Filter, Numbers, Window};
+
+struct Case {
+    direction: Direction,
+    windows: [Window; 2],
+    channels: [usize; 2],
+    samples: usize,
+    size: [usize; 2],
+}
+
+/// Numbers in [-1, 1] that look random.
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2) + 1;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Adds every product of a weight and an input to the output that it belongs to.
+fn by_definition(
+    case: &Case,
+    output: [usize; 2],
+    input: &[f32],
+    weights: &[f32],
+    bias: &[f32],
+) -> Vec<f64> {
+    let ([inputs, outputs], [height, width]) = (case.channels, case.size);
+    let [wy, wx] = case.windows;
+    let mut sums = Vec::new();
+    for _ in 0..case.samples {
+        for b in bias {
+            sums.extend(std::iter::repeat_n(f64::from(*b), output[0] * output[1]));
+        }
+    }
+    // The place in a row (or column) of the larger array for an entry of the smaller one and a weight.
+    let place = |w: Window, small: usize, k: usize, large: usize| {
+        (small * w.stride + k * w.dilation).checked_sub(w.before).filter(|p| *p < large)
+    };
+    let (small, large) = match case.direction {
+        Direction::Forward => (output, case.size),
+        Direction::Transposed => (case.size, output),
+    };
+    for s in 0..case.samples {
+        for o in 0..outputs {
+            for i in 0..inputs {
+                for ky in 0..wy.size {
+                    for kx in 0..wx.size {
+                        for y in 0..small[0] {
+                            for x in 0..small[1] {
+                                let (Some(ly), Some(lx)) =
+                                    (place(wy, y, ky, large[0]), place(wx, x, kx, large[1]))
+                                else {
+                                    continue;
+                                };
+                                let pair = match case.direction {
+                                    Direction::Forward => o * inputs + i,
+                                    Direction::Transposed => i * outputs + o,
+                                };
+                                let weight = weights[(pair * wy.size + ky) * wx.size + kx];
+                                let ((iy, ix), (oy, ox)) = match case.direction {
+                                    Direction::Forward => ((ly, lx), (y, x)),
+                                    Direction::Transposed => ((y, x), (ly, lx)),
+                                };
+                                let value = input[((s * inputs + i) * height + iy) * width + ix];
+                                sums[((s * outputs + o) * output[0] + oy) * output[1] + ox] +=
+                                    f64::from(weight) * f64::from(value);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    sums
+}
+
+fn window() -> impl Strategy<Value = Window> {
+    (1usize..5, 1usize..4, 1usize..3, 0usize..3, 0usize..3, 0usize..2).prop_map(
+        |(size, stride, dilation, before, after, extra)| Window {
+            size,
+            stride,
+            dilation,
+            before,
+            after,
+            extra: extra.min(stride - 1),
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn sums_are_those_of_the_definition(
+        transposed in any::<bool>(),
+        windows in [window(), window()],
+        channels in [1usize..20, 1usize..20],
+        samples in 1usize..4,
+        size in [1usize..20, 1usize..40],
+        threads in 1usize..5,
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        let case = Case { direction, windows, channels, samples, size };
+        check(&case, seed, threads)?;
+    }
+}
+
+fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
+    let Case { direction, windows, channels: [inputs, outputs], samples, size } = *case;
+    let weights = numbers(inputs * outputs * windows[0].size * windows[1].size, seed);
+    let bias = numbers(outputs, seed ^ 1);
+    let filter = Filter::new(direction, windows, case.channels, &weights).expect("sizes that fit");
+    let Some(result) = filter.output_size(size) else { return Ok(()) };
+    let input = numbers(samples * inputs * size[0] * size[1], seed ^ 2);
+    let total = samples * outputs * result[0] * result[1];
+    let (added, factor) = (numbers(total, seed ^ 3), numbers(total, seed ^ 4));
+    let mut output = vec![f32::NAN; total];
+    let after = [
+        After::Add(Numbers::Channels(&bias)),
+        After::Add(Numbers::Entries(&added)),
+        After::Relu,
+        After::Mul(Numbers::Entries(&factor)),
+    ];
+    filter.run(samples, size, &input, &after, &mut output, threads);
+    let sums = by_definition(case, result, &input, &weights, &bias);
+    for (i, (&found, sum)) in output.iter().zip(sums).enumerate() {
+        let wanted = (sum + f64::from(added[i])).max(0.0) * f64::from(factor[i]);
+        let scale = (inputs * windows[0].size * windows[1].size) as f64;
+        prop_assert!(
+            (f64::from(found) - wanted).abs() < 1e-6 * (1.0 + scale),
+            "{i}: {found} for {wanted}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn many_channels_are_summed_in_blocks() {
+    let window = Window { size: 3, stride: 1, dilation: 1, before: 1, after: 1, extra: 0 };
+    let case = Case {
+        direction: Direction::Forward,
+        windows: [window; 2],
+        channels: [300, 13],
+        samples: 5,
+        size: [7, 7],
+    };
+    check(&case, 7, 1).expect("equal sums");
+    check(&case, 7, 3).expect("equal sums");
+}
+
+#[test]
+fn nan_stays() {
+    let filter =
+        Filter::new(Direction::Forward, [Window::POINT; 2], [1, 1], &[1.0]).expect("a filter");
+    let mut output = [0.0; 20];
+    let input: Vec<f32> =
+        (0..20).map(|i| if i % 3 == 0 { f32::NAN } else { i as f32 - 10.0 }).collect();
+    filter.run(1, [1, 20], &input, &[After::Relu], &mut output, 1);
+    for (x, y) in input.iter().zip(output) {
+        assert!(if x.is_nan() { y.is_nan() } else { y == x.max(0.0) }, "{x} became {y}");
+    }
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let windows = [Window::POINT; 2];
+    assert!(Filter::new(Direction::Forward, windows, [2, 2], &[0.0; 3]).is_none());
+    assert!(Filter::new(Direction::Forward, windows, [0, 2], &[]).is_none());
+    let still = Window { stride: 0, ..Window::POINT };
+    assert!(Filter::new(Direction::Forward, [still; 2], [1, 1], &[0.0]).is_none());
+    let wide = Window { size: 9, ..Window::POINT };
+    let filter = Filter::new(Direction::Forward, [wide; 2], [1, 1], &[0.0; 81]).expect("a filter");
+    assert_eq!(filter.output_size([9, 8]), None);
+    assert_eq!(filter.output_size([9, 10]), Some([1, 2]));
+}

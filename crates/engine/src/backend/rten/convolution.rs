@@ -1,0 +1,315 @@
+//! A convolution, run directly where that is faster.
+
+use std::sync::OnceLock;
+
+use rten::{Value, ValueOrView, ValueView};
+use rten_tensor::{AsView, Layout, Tensor, TensorView};
+use taste_conv::{After, Direction, Filter, Numbers, Window};
+use taste_onnx::{
+    TensorData, Values,
+    proto::{ModelProto, NodeProto},
+};
+
+use super::{
+    Spare, Workers, failed,
+    piece::{self, Piece},
+};
+use crate::Error;
+
+/// Whether a node is a convolution that we may run.
+pub(super) fn may_run(node: &NodeProto) -> bool {
+    direction(node).is_some() && Attributes::of(node).is_some()
+}
+
+fn direction(node: &NodeProto) -> Option<Direction> {
+    match (node.domain.as_str(), node.op_type.as_str()) {
+        ("" | "ai.onnx", "Conv") => Some(Direction::Forward),
+        ("" | "ai.onnx", "ConvTranspose") => Some(Direction::Transposed),
+        _ => None,
+    }
+}
+
+/// Where the windows lie, by axis; empty for the default.
+struct Attributes {
+    strides: Vec<usize>,
+    dilations: Vec<usize>,
+    pads: Vec<usize>,
+    output_padding: Vec<usize>,
+}
+
+impl Attributes {
+    /// Those of a node without groups whose padding is given in numbers.
+    fn of(node: &NodeProto) -> Option<Self> {
+        let find = |name: &str| node.attribute.iter().find(|a| a.name == name);
+        let sizes = |name: &str| -> Option<Vec<usize>> {
+            let given = find(name).map_or(&[][..], |a| &a.ints);
+            given.iter().map(|&v| usize::try_from(v).ok().filter(|v| *v < 1 << 16)).collect()
+        };
+        let auto = find("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
+        let groups = find("group").and_then(|a| a.i).unwrap_or(1);
+        let plain = auto == b"NOTSET" && groups == 1 && find("output_shape").is_none();
+        plain.then_some(())?;
+        Some(Self {
+            strides: sizes("strides")?,
+            dilations: sizes("dilations")?,
+            pads: sizes("pads")?,
+            output_padding: sizes("output_padding")?,
+        })
+    }
+
+    /// Windows of sizes, over one axis or two.
+    fn windows(&self, sizes: &[usize]) -> Option<[Window; 2]> {
+        let axes = sizes.len();
+        let at = |list: &[usize], axis: usize, default| list.get(axis).copied().unwrap_or(default);
+        let window = |axis: usize| Window {
+            size: sizes[axis],
+            stride: at(&self.strides, axis, 1),
+            dilation: at(&self.dilations, axis, 1),
+            before: at(&self.pads, axis, 0),
+            after: at(&self.pads, axes + axis, 0),
+            extra: at(&self.output_padding, axis, 0),
+        };
+        match axes {
+            1 => Some([Window::POINT, window(0)]),
+            2 => Some([window(0), window(1)]),
+            _ => None,
+        }
+    }
+}
+
+/// A convolution and what is done with its result.
+pub(super) struct Convolution {
+    direction: Direction,
+    attributes: Attributes,
+    input: Operand,
+    weights: Weights,
+    after: Vec<Then>,
+    otherwise: Otherwise,
+}
+
+/// A value that is read.
+enum Operand {
+    Constant(Tensor<f32>),
+    /// The place among the values that are given.
+    Given(usize),
+}
+
+enum Weights {
+    Constant(Filter),
+    Given(Operand),
+}
+
+/// What follows.
+enum Then {
+    Bias(Operand),
+    Add(Operand),
+    Mul(Operand),
+    Relu,
+}
+
+/// The same nodes for rten, for what we don't do.
+struct Otherwise {
+    file: ModelProto,
+    reads: Vec<String>,
+    writes: Vec<String>,
+    piece: OnceLock<Result<Piece, String>>,
+}
+
+impl Otherwise {
+    fn run(&self, given: Vec<ValueView<'_>>, workers: &Workers) -> Result<Vec<Value>, Error> {
+        let Self { file, reads, writes, piece } = self;
+        let load = || Piece::load(file.clone(), reads, writes).map_err(|e| e.to_string());
+        match piece.get_or_init(load) {
+            Ok(piece) => piece.run(given.into_iter().map(ValueOrView::View).collect(), workers),
+            Err(message) => Err(failed(message)),
+        }
+    }
+}
+
+impl Convolution {
+    /// The first of `nodes` is a convolution, and each of the others reads what the one before it writes.
+    pub(super) fn new(
+        file: &taste_onnx::Model,
+        nodes: Vec<NodeProto>,
+        reads: &[String],
+        writes: &[String],
+    ) -> Result<Self, Error> {
+        let graph = file.proto.graph.as_ref();
+        let operand = |name: &String| -> Result<Operand, Error> {
+            if let Some(place) = reads.iter().position(|r| r == name) {
+                return Ok(Operand::Given(place));
+            }
+            let tensor = graph.and_then(|g| g.initializer.iter().find(|w| w.name == *name));
+            let tensor = tensor.ok_or_else(|| failed(format!("nothing computes {name:?}")))?;
+            let TensorData { dims, values } = file.tensor(tensor)?;
+            match values {
+                Values::F32(values) => Ok(Operand::Constant(Tensor::from_data(&dims, values))),
+                other => Err(failed(format!(
+                    "{name:?} is {} where float32 is due",
+                    other.elem_type().name()
+                ))),
+            }
+        };
+        let first = &nodes[0];
+        let unfit = || failed(format!("node {:?} is not a convolution", first.name));
+        let direction = direction(first).ok_or_else(unfit)?;
+        let attributes = Attributes::of(first).ok_or_else(unfit)?;
+        let [input, weights, ..] = &first.input[..] else { return Err(unfit()) };
+        let weights = match operand(weights)? {
+            Operand::Constant(tensor) => {
+                let filter = filter(direction, &attributes, &tensor.view());
+                filter.map_or(Weights::Given(Operand::Constant(tensor)), Weights::Constant)
+            }
+            given => Weights::Given(given),
+        };
+        let mut after = Vec::new();
+        if let Some(bias) = first.input.get(2).filter(|b| !b.is_empty()) {
+            after.push(Then::Bias(operand(bias)?));
+        }
+        for pair in nodes.windows(2) {
+            let before = &pair[0].output[0];
+            let other = pair[1].input.iter().find(|i| *i != before);
+            after.push(match (pair[1].op_type.as_str(), other) {
+                ("Add", Some(other)) => Then::Add(operand(other)?),
+                ("Mul", Some(other)) => Then::Mul(operand(other)?),
+                _ => Then::Relu,
+            });
+        }
+        let input = operand(input)?;
+        let otherwise = Otherwise {
+            file: piece::file(&file.proto, nodes, reads, writes),
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            piece: OnceLock::new(),
+        };
+        Ok(Self { direction, attributes, input, weights, after, otherwise })
+    }
+
+    pub(super) fn run(
+        &self,
+        given: Vec<ValueView<'_>>,
+        workers: &Workers,
+        spare: &mut Spare,
+    ) -> Result<Vec<Value>, Error> {
+        match self.directly(&given, workers, spare) {
+            Some(value) => Ok(vec![value]),
+            None => self.otherwise.run(given, workers),
+        }
+    }
+
+    /// The result, unless the values are of another kind or shape than what is done here.
+    fn directly(
+        &self,
+        given: &[ValueView<'_>],
+        workers: &Workers,
+        spare: &mut Spare,
+    ) -> Option<Value> {
+        let fresh;
+        let filter = match &self.weights {
+            Weights::Constant(filter) => filter,
+            Weights::Given(weights) => {
+                fresh = filter(self.direction, &self.attributes, &weights.of(given)?)?;
+                &fresh
+            }
+        };
+        let input = self.input.of(given)?;
+        let (samples, size) = match *input.shape() {
+            [n, c, w] if c == filter.inputs() => (n, [1, w]),
+            [n, c, h, w] if c == filter.inputs() => (n, [h, w]),
+            _ => return None,
+        };
+        let result = filter.output_size(size).filter(|_| filter.suits(size))?;
+        let mut shape = input.shape().to_vec();
+        shape[1] = filter.outputs();
+        let axes = shape.len() - 2;
+        shape[2..].copy_from_slice(&result[2 - axes..]);
+        let operands: Vec<Read<'_>> =
+            self.after.iter().map(|then| then.read(given, &shape)).collect::<Option<_>>()?;
+        let after: Vec<After<'_>> =
+            self.after.iter().zip(&operands).map(|(then, read)| then.with(read)).collect();
+        let mut output = spare.take(shape.iter().product());
+        let input = input.data()?;
+        let mut run = |threads| filter.run(samples, size, input, &after, &mut output, threads);
+        match workers.threads {
+            0 | 1 => run(1),
+            threads => workers.pool.run(|| run(threads)),
+        }
+        Some(Tensor::from_data(&shape, output).into())
+    }
+}
+
+/// Weights of a tensor as in ONNX; nothing if it is of another shape.
+fn filter(
+    direction: Direction,
+    attributes: &Attributes,
+    tensor: &TensorView<'_, f32>,
+) -> Option<Filter> {
+    let [a, b, sizes @ ..] = tensor.shape() else { return None };
+    let channels = match direction {
+        Direction::Forward => [*b, *a],
+        Direction::Transposed => [*a, *b],
+    };
+    Filter::new(direction, attributes.windows(sizes)?, channels, tensor.data()?)
+}
+
+impl Operand {
+    /// Its numbers, if it has floats.
+    fn of<'a>(&'a self, given: &[ValueView<'a>]) -> Option<TensorView<'a, f32>> {
+        match self {
+            Self::Constant(tensor) => Some(tensor.view()),
+            Self::Given(place) => match given.get(*place)? {
+                ValueView::FloatTensor(view) => Some(view.clone()),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Numbers for the output of a convolution.
+enum Read<'a> {
+    Entries(&'a [f32]),
+    Channels(&'a [f32]),
+    /// The same for all channels.
+    Scalar(Vec<f32>),
+    Nothing,
+}
+
+impl Then {
+    /// What it reads, if that goes with an output of a shape.
+    fn read<'a>(&'a self, given: &[ValueView<'a>], shape: &[usize]) -> Option<Read<'a>> {
+        let (operand, is_bias) = match self {
+            Self::Bias(operand) => (operand, true),
+            Self::Add(operand) | Self::Mul(operand) => (operand, false),
+            Self::Relu => return Some(Read::Nothing),
+        };
+        let view = operand.of(given)?;
+        let (numbers, channels) = (view.data()?, shape[1]);
+        let mut spread = vec![1; shape.len()];
+        spread[1] = channels;
+        // Axes are counted from the last one, and those that are missing have one entry.
+        let missing = shape.len().checked_sub(view.shape().len())?;
+        let full: Vec<usize> =
+            std::iter::repeat_n(1, missing).chain(view.shape().iter().copied()).collect();
+        match numbers {
+            [number] if !is_bias => Some(Read::Scalar(vec![*number; channels])),
+            _ if view.shape() == shape => Some(Read::Entries(numbers)),
+            _ if full == spread || (is_bias && view.shape() == [channels]) => {
+                Some(Read::Channels(numbers))
+            }
+            _ => None,
+        }
+    }
+
+    fn with<'a>(&self, read: &'a Read<'a>) -> After<'a> {
+        let numbers = match read {
+            Read::Entries(numbers) => Numbers::Entries(numbers),
+            Read::Channels(numbers) => Numbers::Channels(numbers),
+            Read::Scalar(numbers) => Numbers::Channels(numbers),
+            Read::Nothing => return After::Relu,
+        };
+        match self {
+            Self::Mul(_) => After::Mul(numbers),
+            _ => After::Add(numbers),
+        }
+    }
+}

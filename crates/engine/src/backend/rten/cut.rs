@@ -1,0 +1,112 @@
+//! Which nodes of a graph run together.
+
+use std::collections::{HashMap, HashSet};
+
+use taste_onnx::{
+    ElemType,
+    proto::{GraphProto, NodeProto},
+};
+
+/// Nodes that run together, as places in the graph, in an order in which they can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// By rten.
+    Piece(Vec<usize>),
+    /// A convolution, and what is done with its result alone.
+    Convolution(Vec<usize>),
+}
+
+impl Group {
+    pub(super) fn nodes(&self) -> &[usize] {
+        match self {
+            Self::Piece(nodes) | Self::Convolution(nodes) => nodes,
+        }
+    }
+}
+
+/// The groups of a graph, where `ours` says which nodes are convolutions that we run.
+pub(super) fn groups(
+    graph: &GraphProto,
+    outputs: &[String],
+    ours: impl Fn(&NodeProto) -> bool,
+) -> Vec<Group> {
+    let nodes = &graph.node;
+    let nested =
+        nodes.iter().flat_map(|n| &n.attribute).any(|a| a.g.is_some() || !a.graphs.is_empty());
+    if nested {
+        // What a nested graph reads is not among its node's inputs.
+        return vec![Group::Piece((0..nodes.len()).collect())];
+    }
+    let uses = Uses::of(graph, outputs);
+    // The chain that a node ends, and whether it is a part of one.
+    let mut ends: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut taken = vec![false; nodes.len()];
+    for (first, node) in nodes.iter().enumerate() {
+        if ours(node) && uses.has_floats(node) {
+            let chain = uses.chain(nodes, first, &taken);
+            chain.iter().for_each(|&n| taken[n] = true);
+            ends.insert(chain.last().copied().unwrap_or(first), chain);
+        }
+    }
+    let mut groups = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for place in 0..nodes.len() {
+        if let Some(chain) = ends.remove(&place) {
+            let reads = |name: &String| chain.iter().any(|&n| nodes[n].input.contains(name));
+            if open.iter().any(|&n| nodes[n].output.iter().any(reads)) {
+                groups.push(Group::Piece(std::mem::take(&mut open)));
+            }
+            groups.push(Group::Convolution(chain));
+        } else if !taken[place] {
+            open.push(place);
+        }
+    }
+    if !open.is_empty() {
+        groups.push(Group::Piece(open));
+    }
+    groups
+}
+
+/// What is known of values.
+struct Uses<'a> {
+    /// The nodes that read them.
+    readers: HashMap<&'a str, Vec<usize>>,
+    /// Constants that are not of single precision.
+    others: HashSet<&'a str>,
+}
+
+impl<'a> Uses<'a> {
+    /// An output of the graph has a reader behind the last node.
+    fn of(graph: &'a GraphProto, outputs: &'a [String]) -> Self {
+        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (place, node) in graph.node.iter().enumerate() {
+            node.input.iter().for_each(|i| readers.entry(i).or_default().push(place));
+        }
+        outputs.iter().for_each(|o| readers.entry(o).or_default().push(graph.node.len()));
+        let single = ElemType::F32.code();
+        let others = graph.initializer.iter().filter(|w| w.data_type != single);
+        Self { readers, others: others.map(|w| w.name.as_str()).collect() }
+    }
+
+    fn has_floats(&self, node: &NodeProto) -> bool {
+        !node.input.iter().any(|i| self.others.contains(i.as_str()))
+    }
+
+    /// A convolution and the nodes behind it that are the only ones to read what comes before them.
+    fn chain(&self, nodes: &[NodeProto], first: usize, taken: &[bool]) -> Vec<usize> {
+        let mut chain = vec![first];
+        let mut last = first;
+        while let Some([next]) =
+            nodes[last].output.first().and_then(|o| self.readers.get(o.as_str())).map(Vec::as_slice)
+            && let Some(node) = nodes.get(*next)
+            && !taken[*next]
+            && node.domain.is_empty()
+            && self.has_floats(node)
+            && matches!(node.op_type.as_str(), "Add" | "Mul" | "Relu")
+        {
+            chain.push(*next);
+            last = *next;
+        }
+        chain
+    }
+}

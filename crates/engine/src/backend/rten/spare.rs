@@ -1,0 +1,34 @@
+//! Memory that is used again.
+
+use rten::Value;
+use rten_tensor::Layout;
+
+/// Arrays that are no longer needed.
+#[derive(Default)]
+pub(super) struct Spare(Vec<Vec<f32>>);
+
+/// More than this many are not kept.
+const MOST: usize = 64;
+
+impl Spare {
+    /// An array of a length, with anything in it.
+    pub(super) fn take(&mut self, length: usize) -> Vec<f32> {
+        let fits = |a: &Vec<f32>| a.capacity() >= length && a.capacity() <= 2 * length;
+        let mut array = match self.0.iter().position(fits) {
+            Some(i) => self.0.swap_remove(i),
+            None => Vec::new(),
+        };
+        array.resize(length, 0.0);
+        array
+    }
+
+    /// Keeps the memory of a value.
+    pub(super) fn keep(&mut self, value: Value) {
+        if let Value::FloatTensor(tensor) = value
+            && self.0.len() < MOST
+            && tensor.is_contiguous()
+        {
+            self.0.push(tensor.into_data());
+        }
+    }
+}
