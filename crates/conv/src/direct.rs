@@ -6,7 +6,7 @@ use crate::{
     axis::{Direction, Sweep, Window},
     filter::{LANES, Part},
     product::{Packed, Product},
-    tiles::Tiles,
+    tiles::{Run, Tiles},
 };
 
 /// The weights of every pass.
@@ -74,34 +74,47 @@ impl Direct {
                 sources: &sources,
                 outputs: part.channels,
             };
-            let place: Vec<(usize, usize)> =
-                (0..part.samples).flat_map(|s| (0..tiles.len()).map(move |t| (s, t))).collect();
-            let width = part.size[1];
+            let [height, width] = part.size;
+            let (area, (first, end)) = (height * width, part.channels);
+            let at =
+                |run: &Run| (y.first + run.row * y.step) * width + x.first + run.column * x.step;
+            let mut targets = Vec::with_capacity(sources.len());
+            for sample in 0..part.samples {
+                let base = sample * (end - first) * area;
+                targets.extend((0..tiles.len()).map(|tile| match tiles.runs(tile) {
+                    [run] if run.length == lanes && x.step == 1 => Target::Whole(base + at(run)),
+                    runs => Target::Runs(base, runs),
+                }));
+            }
+            let (partial, finish) = (&mut part.work.partial, &mut part.finish);
             product.run(
                 isa,
+                partial,
                 #[inline(always)]
                 |channel, vector, sum| {
-                    let (sample, tile) = place[vector];
-                    let base = part.base(sample, channel);
-                    let runs = tiles.runs(tile);
-                    if let [run] = runs
-                        && run.length == lanes
-                        && x.step == 1
-                    {
-                        let at = (y.first + run.row * y.step) * width + run.column + x.first;
-                        part.finish.vector(isa, channel, base + at, sum);
-                        return;
-                    }
-                    let mut values = [0.0; LANES];
-                    isa.f32().store(sum, &mut values);
-                    for run in runs {
-                        let (row, column) =
-                            (y.first + run.row * y.step, x.first + run.column * x.step);
-                        let values = &values[run.lane..run.lane + run.length];
-                        part.finish.scalars(channel, base + row * width + column, x.step, values);
+                    let base = (channel - first) * area;
+                    match targets[vector] {
+                        Target::Whole(place) => finish.vector(isa, channel, base + place, sum),
+                        Target::Runs(sample, runs) => {
+                            let mut values = [0.0; LANES];
+                            isa.f32().store(sum, &mut values);
+                            for run in runs {
+                                let values = &values[run.lane..run.lane + run.length];
+                                finish.scalars(channel, sample + base + at(run), x.step, values);
+                            }
+                        }
                     }
                 },
             );
         }
     }
+}
+
+/// Where a vector goes in a part of the output, for its first channel.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    /// All of it, one entry after the other.
+    Whole(usize),
+    /// Parts of it, from where a sample begins.
+    Runs(usize, &'a [Run]),
 }

@@ -1,5 +1,7 @@
 //! Weights that are ready to be applied.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 use rten_simd::{Isa, SimdOp};
 
@@ -12,10 +14,11 @@ use crate::{
     product::{OUTPUTS, blocks},
     tiles::Tiles,
     winograd::Winograd,
+    work::{self, Work, room},
 };
 
 /// The longest vector, in numbers.
-pub(crate) const LANES: usize = 64;
+pub(crate) const LANES: usize = 16;
 /// Copies of samples that are worked on together, in numbers: a part of a small second cache.
 const IMAGES: usize = 32768;
 /// Fewer outputs in a channel would leave most of a vector unused.
@@ -28,13 +31,25 @@ pub struct Filter {
     windows: [Window; 2],
     inputs: usize,
     outputs: usize,
-    method: Method,
+    weights: Vec<f32>,
+    direct: OnceLock<Direct>,
+    winograd: OnceLock<Winograd>,
 }
 
-#[derive(Clone, Debug)]
-enum Method {
-    Direct(Direct),
-    Winograd(Winograd),
+/// The weights in the order of a method.
+#[derive(Clone, Copy)]
+enum Method<'a> {
+    Direct(&'a Direct),
+    Winograd(&'a Winograd),
+}
+
+impl Method<'_> {
+    fn sweeps(&self) -> [&[Sweep]; 2] {
+        match self {
+            Self::Direct(direct) => direct.sweeps(),
+            Self::Winograd(winograd) => winograd.sweeps(),
+        }
+    }
 }
 
 impl Filter {
@@ -52,20 +67,37 @@ impl Filter {
         if number == 0 || !whole || weights.len() != number {
             return None;
         }
+        let (direct, winograd) = (OnceLock::new(), OnceLock::new());
+        Some(Self {
+            direction,
+            windows,
+            inputs,
+            outputs,
+            weights: weights.to_vec(),
+            direct,
+            winograd,
+        })
+    }
+
+    /// The method that is likely to be fastest for an output of a size.
+    fn method(&self, size: [usize; 2]) -> Method<'_> {
+        let Self { direction, windows, inputs, outputs, .. } = *self;
+        let [rows, columns] = windows.map(|w| w.size);
         let weight = |output: usize, input: usize, row: usize, column: usize| {
             let pair = match direction {
                 Direction::Forward => output * inputs + input,
                 Direction::Transposed => input * outputs + output,
             };
-            weights[(pair * rows + row) * columns + column]
+            self.weights[(pair * rows + row) * columns + column]
         };
         let channels = [inputs, outputs];
-        let method = if Winograd::suits(windows, channels) {
-            Method::Winograd(Winograd::new(direction, windows, channels, weight))
+        if Winograd::suits(windows, channels, size) {
+            let make = || Winograd::new(direction, windows, channels, weight);
+            Method::Winograd(self.winograd.get_or_init(make))
         } else {
-            Method::Direct(Direct::new(direction, windows, channels, weight))
-        };
-        Some(Self { direction, windows, inputs, outputs, method })
+            let make = || Direct::new(direction, windows, channels, weight);
+            Method::Direct(self.direct.get_or_init(make))
+        }
     }
 
     /// The number of channels that go in.
@@ -120,8 +152,9 @@ impl Filter {
         if output.is_empty() {
             return;
         }
-        let layout = Layout::new(size, result, self.sweeps());
-        let whole = Whole { filter: self, layout, size: result, cells, area, input, after };
+        let method = self.method(result);
+        let layout = Layout::new(size, result, method.sweeps());
+        let whole = Whole { filter: self, method, layout, size: result, cells, area, input, after };
         if threads <= 1 {
             whole.part(0, (0, self.outputs), output);
         } else if samples >= threads {
@@ -144,13 +177,6 @@ impl Filter {
         }
     }
 
-    fn sweeps(&self) -> [&[Sweep]; 2] {
-        match &self.method {
-            Method::Direct(direct) => direct.sweeps(),
-            Method::Winograd(winograd) => winograd.sweeps(),
-        }
-    }
-
     /// Channels for every thread, in whole blocks.
     fn shares(&self, threads: usize) -> Vec<(usize, usize)> {
         let sizes: Vec<usize> = blocks(self.outputs, OUTPUTS).collect();
@@ -167,6 +193,7 @@ impl Filter {
 /// A batch and what is done with it.
 struct Whole<'a> {
     filter: &'a Filter,
+    method: Method<'a>,
     layout: Layout,
     size: [usize; 2],
     /// Entries of a channel that go in.
@@ -186,27 +213,32 @@ impl Whole<'_> {
         let image = inputs * layout.plane;
         let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
         // Vectors at the end of the last channel read a little beyond it.
-        let mut images = vec![0.0; together * image + LANES];
-        for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
-            let first = first + i * together;
-            let samples = output.len() / per_sample;
-            let taken = &self.input[first * inputs * cells..][..samples * inputs * cells];
-            let planes = images.chunks_exact_mut(layout.plane);
-            for (channel, plane) in taken.chunks_exact((*cells).max(1)).zip(planes) {
-                layout.copy(channel, plane);
+        work::with(|work| {
+            let mut images = std::mem::take(&mut work.images);
+            room(&mut images, together * image + 2 * LANES).fill(0.0);
+            for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
+                let first = first + i * together;
+                let samples = output.len() / per_sample;
+                let taken = &self.input[first * inputs * cells..][..samples * inputs * cells];
+                let planes = images.chunks_exact_mut(layout.plane);
+                for (channel, plane) in taken.chunks_exact((*cells).max(1)).zip(planes) {
+                    layout.copy(channel, plane);
+                }
+                let offset = (first * filter.outputs + channels.0) * self.area;
+                let part = Part {
+                    inputs,
+                    layout,
+                    size: self.size,
+                    images: &images,
+                    samples,
+                    channels,
+                    finish: Finish { after: self.after, output, offset },
+                    work,
+                };
+                Run { method: self.method, part }.dispatch();
             }
-            let offset = (first * filter.outputs + channels.0) * self.area;
-            let part = Part {
-                inputs,
-                layout,
-                size: self.size,
-                images: &images,
-                samples,
-                channels,
-                finish: Finish { after: self.after, output, offset },
-            };
-            Run { method: &filter.method, part }.dispatch();
-        }
+            work.images = images;
+        });
     }
 }
 
@@ -221,6 +253,7 @@ pub(crate) struct Part<'a> {
     /// The first channel and the one behind the last; they are the bounds of blocks.
     pub(crate) channels: (usize, usize),
     pub(crate) finish: Finish<'a>,
+    pub(crate) work: &'a mut Work,
 }
 
 impl Part<'_> {
@@ -229,16 +262,10 @@ impl Part<'_> {
         let image = self.inputs * self.layout.plane;
         (0..self.samples).flat_map(move |s| tiles.sources().map(move |t| s * image + t))
     }
-
-    /// Where a channel of a sample begins in the output.
-    pub(crate) fn base(&self, sample: usize, channel: usize) -> usize {
-        let (first, end) = self.channels;
-        (sample * (end - first) + channel - first) * self.size[0] * self.size[1]
-    }
 }
 
 struct Run<'a> {
-    method: &'a Method,
+    method: Method<'a>,
     part: Part<'a>,
 }
 

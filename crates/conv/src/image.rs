@@ -1,5 +1,7 @@
 //! A copy of the input with its border.
 
+use std::ops::Range;
+
 use crate::axis::Sweep;
 
 /// Where the rows and columns of a channel lie in the copy. With a stride, entries with the same remainder are put together, so
@@ -65,35 +67,82 @@ impl Layout {
     /// Copies one channel; the border is left as it is.
     pub(crate) fn copy(&self, channel: &[f32], plane: &mut [f32]) {
         let [y, x] = self.axes;
-        for (row, line) in channel.chunks_exact(x.inputs.max(1)).enumerate().take(y.inputs) {
-            let distance = row as isize - y.lowest;
-            let Some((phase_y, at_y)) = y.held(distance) else { continue };
-            for phase_x in 0..x.stride {
-                let start = ((phase_y * x.stride + phase_x) * y.length + at_y) * x.length;
-                let cells = &mut plane[start..start + x.length];
-                // Entry c stands for input lowest + phase + c·stride.
-                let first = x.lowest + phase_x as isize;
-                let skip = first.min(0).unsigned_abs().div_ceil(x.stride);
-                let from = first + (skip * x.stride) as isize;
-                let Some(line) = line.get(from.unsigned_abs()..) else { continue };
-                let Some(cells) = cells.get_mut(skip..) else { continue };
-                if x.stride == 1 {
-                    let length = cells.len().min(line.len());
-                    cells[..length].copy_from_slice(&line[..length]);
-                } else {
-                    let values = line.iter().step_by(x.stride);
-                    cells.iter_mut().zip(values).for_each(|(cell, &value)| *cell = value);
-                }
+        if x.stride == 1 && y.stride == 1 {
+            let ((above, rows), (left, columns)) = (y.inner(), x.inner());
+            let lines = channel.chunks_exact(x.inputs).skip(rows.start).take(rows.len());
+            let into = plane[above * x.length..].chunks_mut(x.length);
+            for (line, cells) in lines.zip(into) {
+                cells[left..left + columns.len()].copy_from_slice(&line[columns.clone()]);
+            }
+            return;
+        }
+        for (row, line) in channel.chunks_exact(x.inputs).enumerate().take(y.inputs) {
+            let Some((phase_y, at_y)) = y.held(row as isize - y.lowest) else { continue };
+            let start = (phase_y * x.stride * y.length + at_y) * x.length;
+            let mut lines =
+                plane[start..].chunks_mut(y.length * x.length).map(|l| &mut l[..x.length]);
+            if x.stride == 2
+                && let (Some(even), Some(odd)) = (lines.next(), lines.next())
+            {
+                x.split(line, even, odd);
+                continue;
+            }
+            for (phase, cells) in lines.take(x.stride).enumerate() {
+                let (skip, line) = x.first(phase, line);
+                let values = line.iter().step_by(x.stride);
+                cells[skip..].iter_mut().zip(values).for_each(|(cell, &value)| *cell = value);
             }
         }
     }
 }
 
 impl Axis {
+    /// With a stride of one: how many entries stand for nothing before the first that doesn't, and the inputs that are held.
+    fn inner(self) -> (usize, Range<usize>) {
+        let skip = (-self.lowest).max(0).unsigned_abs();
+        let from = self.lowest.max(0).unsigned_abs();
+        let end = self.inputs.min((from + self.length).saturating_sub(skip)).max(from);
+        (skip, from..end)
+    }
+
     /// The remainder and the place of an entry at a distance from the lowest, if it is held.
     fn held(self, distance: isize) -> Option<(usize, usize)> {
         let distance = usize::try_from(distance).ok()?;
         let (phase, at) = (distance % self.stride, distance / self.stride);
         (at < self.length).then_some((phase, at))
+    }
+    /// For a remainder, how many entries stand for nothing, and the inputs from the one on that the next stands for.
+    fn first(self, phase: usize, line: &[f32]) -> (usize, &[f32]) {
+        let lowest = self.lowest + phase as isize;
+        let skip = lowest.min(0).unsigned_abs().div_ceil(self.stride).min(self.length);
+        let from = (lowest + (skip * self.stride) as isize).unsigned_abs();
+        (skip, line.get(from..).unwrap_or(&[]))
+    }
+
+    /// Copies a row with a stride of two.
+    fn split(self, line: &[f32], even: &mut [f32], odd: &mut [f32]) {
+        let ((skip_even, from_even), (skip_odd, from_odd)) =
+            (self.first(0, line), self.first(1, line));
+        let (even, odd) = (&mut even[skip_even..], &mut odd[skip_odd..]);
+        let (ahead, behind, line) = if from_even.len() > from_odd.len() {
+            (even, odd, from_even)
+        } else {
+            (odd, even, from_odd)
+        };
+        let pairs = line.chunks_exact(2);
+        let last = pairs.remainder().first().zip(ahead.get_mut(line.len() / 2));
+        if let Some((value, cell)) = last {
+            *cell = *value;
+        }
+        for ((a, b), pair) in ahead.iter_mut().zip(behind.iter_mut()).zip(pairs.clone()) {
+            (*a, *b) = (pair[0], pair[1]);
+        }
+        // One of them may be longer by one.
+        let both = ahead.len().min(behind.len());
+        for (cells, i) in [(ahead, 0), (behind, 1)] {
+            if let (Some(cell), Some(pair)) = (cells.get_mut(both), pairs.clone().nth(both)) {
+                *cell = pair[i];
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ mod image;
 mod product;
 mod tiles;
 mod winograd;
+mod work;
 
 pub use axis::{Direction, Window};
 pub use filter::Filter;

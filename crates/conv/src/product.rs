@@ -5,6 +5,8 @@ use rten_simd::{
     ops::{BitOps, NumOps},
 };
 
+use crate::work::room;
+
 /// Sums of this many channels are kept in registers.
 pub(crate) const OUTPUTS: usize = 6;
 /// Weights that are read together, in numbers: half of a small first cache.
@@ -66,17 +68,21 @@ impl Product<'_> {
     /// Hands every sum to `finish`, with its output and its vector.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn run<I: Isa>(self, isa: I, mut finish: impl FnMut(usize, usize, I::F32)) {
+    pub(crate) fn run<I: Isa>(
+        self,
+        isa: I,
+        partial: &mut Vec<f32>,
+        mut finish: impl FnMut(usize, usize, I::F32),
+    ) {
         let Packed { inputs, outputs, taps, .. } = *self.weights;
         let most = WEIGHTS / (OUTPUTS * taps.max(1));
-        let mut partial = match blocks(inputs, most).count() {
-            0 | 1 => Vec::new(),
-            _ => vec![0.0; (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len()],
-        };
+        let several = usize::from(inputs > most);
+        let partial =
+            room(partial, several * (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len());
         let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
             if first >= self.outputs.0 && first < self.outputs.1 {
-                let (partial, finish) = (&mut partial[..], &mut finish);
+                let (partial, finish) = (&mut *partial, &mut finish);
                 match block {
                     6 => self.block::<I, 6, 2>(isa, first, most, partial, finish),
                     5 => self.block::<I, 5, 2>(isa, first, most, partial, finish),

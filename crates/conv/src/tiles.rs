@@ -25,13 +25,24 @@ pub(crate) struct Run {
 }
 
 impl Tiles {
+    /// How many vectors there are if each is a part of a row, and if they go on in the next.
+    fn counts([rows, columns]: [usize; 2], row: usize, lanes: usize) -> (usize, usize) {
+        let across = (rows.saturating_sub(1) * row + columns).div_ceil(lanes);
+        (rows * columns.div_ceil(lanes), across)
+    }
+
+    /// The number of vectors of [`Self::new`].
+    pub(crate) fn count(size: [usize; 2], row: usize, lanes: usize) -> usize {
+        let (by_row, across) = Self::counts(size, row, lanes);
+        by_row.min(across)
+    }
+
     /// `rows` × `columns` outputs that lie `row` entries apart in the copy.
     ///
     /// A vector is a part of a row, or goes on in the next row over entries between them that are not kept, whichever takes
     /// fewer vectors.
     pub(crate) fn new([rows, columns]: [usize; 2], row: usize, lanes: usize) -> Self {
-        let by_row = rows * columns.div_ceil(lanes);
-        let across = (rows.saturating_sub(1) * row + columns).div_ceil(lanes);
+        let (by_row, across) = Self::counts([rows, columns], row, lanes);
         let mut all = Self::default();
         if by_row <= across {
             for y in 0..rows {
@@ -73,6 +84,7 @@ impl Tiles {
         self.tiles.iter().map(|t| t.source)
     }
 
+    #[inline]
     pub(crate) fn runs(&self, tile: usize) -> &[Run] {
         let (first, end) = self.tiles[tile].runs;
         &self.runs[first..end]

@@ -12,8 +12,10 @@ use rten_simd::{
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
     filter::{LANES, Part},
+    finish::Finish,
     product::{Packed, Product},
-    tiles::Tiles,
+    tiles::{Run, Tiles},
+    work::room,
 };
 
 /// Entries of d along an axis, and products of a tile along an axis.
@@ -23,6 +25,10 @@ const PRODUCTS: usize = SIDE * SIDE;
 const TRANSFORMED: usize = 65536;
 /// At least this many vectors are worked on together, for every weight is read once for them.
 const FEWEST: usize = 8;
+
+/// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
+const TRANSFORM: usize = 350;
+const WRITE: usize = 30;
 
 /// Transformed weights.
 #[derive(Clone, Debug)]
@@ -34,10 +40,20 @@ pub(crate) struct Winograd {
 }
 
 impl Winograd {
-    /// Whether it applies and pays off.
-    pub(crate) fn suits(windows: [Window; 2], [inputs, outputs]: [usize; 2]) -> bool {
+    /// Whether it applies and pays off for an output of a size.
+    pub(crate) fn suits(
+        windows: [Window; 2],
+        [inputs, outputs]: [usize; 2],
+        size: [usize; 2],
+    ) -> bool {
         let close = |w: Window| w.size == 3 && w.stride == 1 && w.dilation == 1 && w.extra == 0;
-        windows.into_iter().all(close) && inputs >= 8 && outputs >= 8
+        // Vectors of a length that most processors have.
+        let vectors = |size: [usize; 2], reach: usize| Tiles::count(size, size[1] + reach, 8);
+        let pairs = inputs * outputs;
+        let here = vectors(size.map(|s| s.div_ceil(2)), 1)
+            * (PRODUCTS * pairs + TRANSFORM * (inputs + outputs));
+        let direct = vectors(size, 2) * (9 * pairs + WRITE * outputs);
+        windows.into_iter().all(close) && here < direct
     }
 
     /// From the weight of an output, an input, a row and a column of the window.
@@ -78,71 +94,107 @@ impl Winograd {
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
-        let ops = isa.f32();
-        let lanes = ops.len();
+        let lanes = isa.f32().len();
         let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0]);
         let tiles =
             Tiles::new([y.count(part.size[0]), x.count(part.size[1])], part.layout.row(), lanes);
         let sources: Vec<usize> = part.places(&tiles).collect();
-        let taps: [usize; PRODUCTS] = std::array::from_fn(|p| {
-            part.layout.tap([y.taps[p / SIDE].offset, x.taps[p % SIDE].offset])
+        // Along a row, entries of d take turns between two places.
+        let taps: [[usize; 2]; SIDE] = std::array::from_fn(|r| {
+            [0, 1].map(|c| part.layout.tap([y.taps[r].offset, x.taps[c].offset]))
         });
-        let inputs = part.inputs;
-        let (first, end) = part.channels;
-        let together = (TRANSFORMED / ((inputs + end - first) * PRODUCTS * lanes)).max(FEWEST);
+        let (inputs, (first, end)) = (part.inputs, part.channels);
+        let outputs = end - first;
+        let together = (TRANSFORMED / ((inputs + outputs) * PRODUCTS * lanes)).max(FEWEST);
         let together = together.min(sources.len());
-        // Every row of a matrix has an entry for every lane of every vector.
-        let row = together * lanes;
-        let mut entered = vec![0.0; PRODUCTS * inputs * row];
-        let mut summed = vec![0.0; PRODUCTS * (end - first) * row];
-        let within: Vec<usize> = (0..together).map(|v| v * lanes).collect();
+        let work = &mut *part.work;
+        // Products × vectors × inputs, and outputs × vectors × products, of a vector each. The distance of matrices is not a power
+        // of two, for else they would share a set of the cache.
+        let matrix = together * inputs * lanes + LANES;
+        let entered = room(&mut work.entered, PRODUCTS * matrix);
+        let summed = room(&mut work.summed, outputs * together * PRODUCTS * lanes);
+        let within: Vec<usize> = (0..together).map(|v| v * inputs * lanes).collect();
         for (start, sources) in (0..).step_by(together).zip(sources.chunks(together)) {
-            for input in 0..inputs {
-                let plane = &part.images[input * part.layout.plane..];
-                for (v, source) in sources.iter().enumerate() {
-                    let mut tile = [[ops.zero(); SIDE]; SIDE];
-                    for (value, tap) in tile.as_flattened_mut().iter_mut().zip(taps) {
-                        *value = ops.load(&plane[source + tap..]);
-                    }
-                    let tile = transform_inputs(isa, tile);
-                    for (p, &value) in tile.as_flattened().iter().enumerate() {
-                        ops.store(value, &mut entered[(p * inputs + input) * row + v * lanes..]);
+            for (v, source) in sources.iter().enumerate() {
+                for input in 0..inputs {
+                    let d = &part.images[input * part.layout.plane + source..];
+                    let tile = transform_inputs(isa, read(isa, d, taps));
+                    let mut at = (v * inputs + input) * lanes;
+                    for value in tile.as_flattened() {
+                        isa.f32().store(*value, &mut entered[at..]);
+                        at += matrix;
                     }
                 }
             }
             for (p, weights) in self.weights.iter().enumerate() {
                 let product = Product {
                     weights,
-                    images: &entered[p * inputs * row..(p + 1) * inputs * row],
-                    plane: row,
+                    images: &entered[p * matrix..(p + 1) * matrix],
+                    plane: lanes,
                     taps: &[0],
                     sources: &within[..sources.len()],
                     outputs: part.channels,
                 };
-                let summed = &mut summed[p * (end - first) * row..];
                 product.run(
                     isa,
+                    &mut work.partial,
                     #[inline(always)]
                     |channel, vector, sum| {
-                        isa.f32()
-                            .store(sum, &mut summed[(channel - first) * row + vector * lanes..]);
+                        let at = ((channel - first) * together + vector) * PRODUCTS + p;
+                        isa.f32().store(sum, &mut summed[at * lanes..]);
                     },
                 );
             }
-            for channel in first..end {
-                for v in 0..sources.len() {
-                    let at = (channel - first) * row + v * lanes;
-                    let (sample, tile) = ((start + v) / tiles.len(), (start + v) % tiles.len());
-                    let mut products = [[ops.zero(); SIDE]; SIDE];
-                    for (p, value) in products.as_flattened_mut().iter_mut().enumerate() {
-                        *value = ops.load(&summed[p * (end - first) * row + at..]);
+            let mut place = (start / tiles.len(), start % tiles.len());
+            let places: Vec<(usize, usize)> = sources
+                .iter()
+                .map(|_| {
+                    let now = place;
+                    place =
+                        if now.1 + 1 < tiles.len() { (now.0, now.1 + 1) } else { (now.0 + 1, 0) };
+                    now
+                })
+                .collect();
+            for (channel, vectors) in
+                (first..end).zip(summed.chunks_exact(together * PRODUCTS * lanes))
+            {
+                for (&(sample, tile), sums) in
+                    places.iter().zip(vectors.chunks_exact(PRODUCTS * lanes))
+                {
+                    let mut products = [[isa.f32().zero(); SIDE]; SIDE];
+                    for (product, sums) in
+                        products.as_flattened_mut().iter_mut().zip(sums.chunks_exact(lanes))
+                    {
+                        *product = isa.f32().load(sums);
                     }
+                    let base = ((sample * outputs) + channel - first) * part.size[0] * part.size[1];
                     let outputs = transform_outputs(isa, products);
-                    write(isa, part, &tiles, sample, tile, channel, outputs);
+                    write(
+                        isa,
+                        &mut part.finish,
+                        part.size,
+                        tiles.runs(tile),
+                        channel,
+                        base,
+                        outputs,
+                    );
                 }
             }
         }
     }
+}
+
+/// A vector of tiles d: entries c and c + 2 of a row are neighbours.
+#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+#[inline(always)]
+fn read<I: Isa>(isa: I, d: &[f32], taps: [[usize; 2]; SIDE]) -> [[I::F32; SIDE]; SIDE] {
+    let ops = isa.f32();
+    let mut tile = [[ops.zero(); SIDE]; SIDE];
+    for (row, [even, odd]) in tile.iter_mut().zip(taps) {
+        let (even, odd) = (&d[even..][..=ops.len()], &d[odd..][..=ops.len()]);
+        *row = [ops.load(even), ops.load(odd), ops.load(&even[1..]), ops.load(&odd[1..])];
+    }
+    tile
 }
 
 /// G g Gᵀ.
@@ -209,26 +261,24 @@ fn sums<I: Isa>(isa: I, [a, b, c, d]: [I::F32; SIDE]) -> [I::F32; 2] {
 #[inline(always)]
 fn write<I: Isa>(
     isa: I,
-    part: &mut Part<'_>,
-    tiles: &Tiles,
-    sample: usize,
-    tile: usize,
+    finish: &mut Finish<'_>,
+    [height, width]: [usize; 2],
+    runs: &[Run],
     channel: usize,
+    base: usize,
     outputs: [[I::F32; 2]; 2],
 ) {
     let ops = isa.f32();
     let lanes = ops.len();
-    let [height, width] = part.size;
-    let base = part.base(sample, channel);
-    for (r, pair) in outputs.into_iter().enumerate() {
+    for (r, pair) in outputs.iter().enumerate() {
         let [mut even, mut odd] = [[0.0; LANES]; 2];
         ops.store(pair[0], &mut even);
         ops.store(pair[1], &mut odd);
         let mut line = [0.0; 2 * LANES];
-        for (two, (a, b)) in line.chunks_exact_mut(2).zip(even.iter().zip(&odd)).take(lanes) {
+        for (two, (a, b)) in line.chunks_exact_mut(2).zip(even.iter().zip(&odd)) {
             two.copy_from_slice(&[*a, *b]);
         }
-        for run in tiles.runs(tile) {
+        for run in runs {
             let (row, column) = (2 * run.row + r, 2 * run.column);
             if row >= height {
                 continue;
@@ -238,10 +288,10 @@ fn write<I: Isa>(
             let whole = values.chunks_exact(lanes);
             let rest = whole.remainder();
             for values in whole {
-                part.finish.vector(isa, channel, at, ops.load(values));
+                finish.vector(isa, channel, at, ops.load(values));
                 at += lanes;
             }
-            part.finish.scalars(channel, at, 1, rest);
+            finish.scalars(channel, at, 1, rest);
         }
     }
 }

@@ -94,7 +94,7 @@ fn window() -> impl Strategy<Value = Window> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn sums_are_those_of_the_definition(
         transposed in any::<bool>(),
@@ -108,6 +108,21 @@ proptest! {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
         let case = Case { direction, windows, channels, samples, size };
         check(&case, seed, threads)?;
+    }
+
+    #[test]
+    fn windows_of_three_by_three_and_many_channels_too(
+        transposed in any::<bool>(),
+        pads in [[0usize..4, 0usize..4], [0usize..4, 0usize..4]],
+        channels in [30usize..50, 30usize..50],
+        samples in 1usize..4,
+        size in [3usize..20, 3usize..40],
+        threads in 1usize..4,
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        let windows = pads.map(|[before, after]| Window { size: 3, before, after, ..Window::POINT });
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
     }
 }
 

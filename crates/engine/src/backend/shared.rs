@@ -4,7 +4,11 @@
 //! thread alone. Where samples do not depend on each other, every thread may as well run the whole graph for samples of its own;
 //! small parts also keep more of what one operator leaves for the next in the cache.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    panic,
+    thread::{self, ScopedJoinHandle},
+};
 
 use rayon::prelude::*;
 use taste_graph::{Dim, Fact, Graph, Id};
@@ -105,7 +109,7 @@ pub(super) fn session(
 ) -> Result<Box<dyn Session>, Error> {
     let heavy = loaded.weight_bytes().saturating_mul(threads) > COPIES;
     let samples = match samples {
-        Some(samples) if threads > 1 && !heavy => samples,
+        Some(samples) if !heavy => samples,
         _ => return loaded.session(threads),
     };
     let workers = (0..threads).into_par_iter().map(|_| loaded.session(1));
@@ -153,8 +157,15 @@ impl Session for SharedSession {
         // Which thread runs what does not depend on their pace, so that results don't either.
         let each = parts.len().div_ceil(self.workers.len());
         let samples = &self.samples;
-        let runs = self.workers.par_iter_mut().zip(parts.par_chunks(each));
-        let results = runs.map(|(session, parts)| run_parts(session, samples, feeds, parts));
+        // Threads of their own: one of a pool that waits for a session would take the work of another in the meantime.
+        let results: Vec<_> = thread::scope(|scope| {
+            let runs = self.workers.iter_mut().zip(parts.chunks(each));
+            let run =
+                |(session, parts)| scope.spawn(move || run_parts(session, samples, feeds, parts));
+            let running: Vec<_> = runs.map(run).collect();
+            running.into_iter().map(ScopedJoinHandle::join).collect()
+        });
+        let results = results.into_iter().map(|r| r.unwrap_or_else(|p| panic::resume_unwind(p)));
         let results = results.collect::<Result<Vec<_>, Error>>()?;
         let mut results: Vec<_> = results.into_iter().flatten().map(Vec::into_iter).collect();
         let together = |how: &Output| {

@@ -229,11 +229,7 @@ impl Convolution {
             self.after.iter().zip(&operands).map(|(then, read)| then.with(read)).collect();
         let mut output = spare.take(shape.iter().product());
         let input = input.data()?;
-        let mut run = |threads| filter.run(samples, size, input, &after, &mut output, threads);
-        match workers.threads {
-            0 | 1 => run(1),
-            threads => workers.pool.run(|| run(threads)),
-        }
+        filter.run(samples, size, input, &after, &mut output, workers.threads);
         Some(Tensor::from_data(&shape, output).into())
     }
 }

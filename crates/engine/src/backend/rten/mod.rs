@@ -110,7 +110,9 @@ impl Session for RtenSession {
             };
             inputs.push((name, input));
         }
-        let results = self.steps.run(inputs, &self.workers, &mut self.spare)?;
+        let Self { steps, workers, spare } = self;
+        // Within the pool, so that no step has to change threads.
+        let results = workers.pool.run(|| steps.run(inputs, workers, spare))?;
         results.into_iter().map(from_rten).collect()
     }
 }
