@@ -5,8 +5,11 @@ use rten_simd::{Isa, ops::BitOps};
 use crate::{
     axis::{Direction, Sweep, Window},
     filter::{LANES, Part},
-    product::{Packed, Product},
+    finish::Finish,
+    product::{self, Packed, Product, VECTORS},
+    strips::{Sums, strips, write},
     tiles::{Run, Tiles},
+    work::room,
 };
 
 /// The weights of every pass.
@@ -57,6 +60,10 @@ impl Direct {
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
         let lanes = isa.f32().len();
+        let by_two = |sweeps: &Vec<Sweep>| sweeps.iter().all(|s| s.step == 2);
+        if self.sweeps.iter().all(by_two) {
+            return self.run_by_two(isa, part);
+        }
         for pass in &self.passes {
             let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][pass.sweeps[axis]]);
             let counts = [y.count(part.size[0]), x.count(part.size[1])];
@@ -86,26 +93,45 @@ impl Direct {
                     runs => Target::Runs(base, runs),
                 }));
             }
-            let (partial, finish) = (&mut part.work.partial, &mut part.finish);
-            product.run(
-                isa,
-                partial,
-                #[inline(always)]
-                |channel, vector, sum| {
-                    let base = (channel - first) * area;
-                    match targets[vector] {
-                        Target::Whole(place) => finish.vector(isa, channel, base + place, sum),
-                        Target::Runs(sample, runs) => {
-                            let mut values = [0.0; LANES];
-                            isa.f32().store(sum, &mut values);
-                            for run in runs {
-                                let values = &values[run.lane..run.lane + run.length];
-                                finish.scalars(channel, sample + base + at(run), x.step, values);
-                            }
-                        }
-                    }
-                },
-            );
+            let mut into =
+                Into { finish: &mut part.finish, targets: &targets, at, first, area, step: x.step };
+            product.run(isa, &mut part.work.partial, &mut into);
+        }
+    }
+}
+
+impl Direct {
+    /// The four passes of a transposed convolution with a stride of two, written together.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn run_by_two<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
+        let ops = isa.f32();
+        let (first, end) = part.channels;
+        let strips = strips(part, part.size.map(|s| s.div_ceil(2)), ops.len());
+        let sources: Vec<usize> = strips.iter().map(|s| s.source).collect();
+        let row = (strips.len() + VECTORS) * ops.len();
+        let size = (end - first) * row + LANES;
+        let summed = room(&mut part.work.summed, self.passes.len() * size);
+        for (pass, sums) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
+            let taps: Vec<usize> = pass.taps.iter().map(|&t| part.layout.tap(t)).collect();
+            let product = Product {
+                weights: &pass.weights,
+                images: part.images,
+                plane: part.layout.plane,
+                taps: &taps,
+                sources: &sources,
+                outputs: part.channels,
+            };
+            product.run(isa, &mut part.work.partial, &mut Sums { sums, row, first });
+        }
+        for channel in first..end {
+            for (i, strip) in strips.iter().enumerate() {
+                let at = (channel - first) * row + i * ops.len();
+                let sums = |pass: usize| ops.load(&summed[pass * size + at..]);
+                let outputs = [[sums(0), sums(1)], [sums(2), sums(3)]];
+                let base = strip.target + (channel - first) * part.size[0] * part.size[1];
+                write(isa, &mut part.finish, part.size, *strip, channel, base, outputs);
+            }
         }
     }
 }
@@ -117,4 +143,49 @@ enum Target<'a> {
     Whole(usize),
     /// Parts of it, from where a sample begins.
     Runs(usize, &'a [Run]),
+}
+
+/// The output that sums are written to.
+struct Into<'a, 'b, P> {
+    finish: &'a mut Finish<'b>,
+    targets: &'a [Target<'a>],
+    /// Where a run begins in a channel.
+    at: P,
+    /// The first channel.
+    first: usize,
+    /// Entries of a channel.
+    area: usize,
+    /// From one output of a run to the next.
+    step: usize,
+}
+
+impl<I: Isa, P: Fn(&Run) -> usize> product::Finish<I> for Into<'_, '_, P> {
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn block<const OC: usize, const V: usize>(
+        &mut self,
+        isa: I,
+        output: usize,
+        vector: usize,
+        count: usize,
+        sums: &[[I::F32; V]; OC],
+    ) {
+        for (o, sums) in sums.iter().enumerate() {
+            let base = (output + o - self.first) * self.area;
+            for (target, &sum) in self.targets[vector..vector + count].iter().zip(sums) {
+                match *target {
+                    Target::Whole(place) => self.finish.vector(isa, output + o, base + place, sum),
+                    Target::Runs(sample, runs) => {
+                        let mut values = [0.0; LANES];
+                        isa.f32().store(sum, &mut values);
+                        for run in runs {
+                            let values = &values[run.lane..run.lane + run.length];
+                            let at = sample + base + (self.at)(run);
+                            self.finish.scalars(output + o, at, self.step, values);
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

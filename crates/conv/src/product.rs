@@ -12,7 +12,7 @@ pub(crate) const OUTPUTS: usize = 6;
 /// Weights that are read together, in numbers: half of a small first cache.
 const WEIGHTS: usize = 4096;
 /// The most vectors that are summed side by side.
-const VECTORS: usize = 4;
+pub(crate) const VECTORS: usize = 4;
 
 /// The sizes of the fewest parts of nearly the same size that have at most `most` of a number.
 pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = usize> + Clone {
@@ -49,6 +49,19 @@ impl Packed {
     }
 }
 
+/// What is done with sums.
+pub(crate) trait Finish<I: Isa> {
+    /// Takes sums of outputs from `output` on, each in `count` vectors from `vector` on.
+    fn block<const OC: usize, const V: usize>(
+        &mut self,
+        isa: I,
+        output: usize,
+        vector: usize,
+        count: usize,
+        sums: &[[I::F32; V]; OC],
+    );
+}
+
 /// A sum for every output and every vector: over inputs, each a plane of `images`, and over taps.
 #[derive(Clone, Copy)]
 pub(crate) struct Product<'a> {
@@ -65,15 +78,10 @@ pub(crate) struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Hands every sum to `finish`, with its output and its vector.
+    /// Hands all sums to `finish`, block by block.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn run<I: Isa>(
-        self,
-        isa: I,
-        partial: &mut Vec<f32>,
-        mut finish: impl FnMut(usize, usize, I::F32),
-    ) {
+    pub(crate) fn run<I: Isa>(self, isa: I, partial: &mut Vec<f32>, finish: &mut impl Finish<I>) {
         let Packed { inputs, outputs, taps, .. } = *self.weights;
         let most = WEIGHTS / (OUTPUTS * taps.max(1));
         let several = usize::from(inputs > most);
@@ -82,7 +90,7 @@ impl Product<'_> {
         let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
             if first >= self.outputs.0 && first < self.outputs.1 {
-                let (partial, finish) = (&mut *partial, &mut finish);
+                let partial = &mut *partial;
                 match block {
                     6 => self.block::<I, 6, 2>(isa, first, most, partial, finish),
                     5 => self.block::<I, 5, 2>(isa, first, most, partial, finish),
@@ -105,7 +113,7 @@ impl Product<'_> {
         first: usize,
         most: usize,
         partial: &mut [f32],
-        finish: &mut impl FnMut(usize, usize, I::F32),
+        finish: &mut impl Finish<I>,
     ) {
         let ops = isa.f32();
         let Packed { ref weights, inputs, taps, .. } = *self.weights;
@@ -131,13 +139,13 @@ impl Product<'_> {
                     }
                 }
                 self.add(isa, images, sources, now, &mut sums);
+                if is_last {
+                    finish.block(isa, first, start, (end + 1 - start).min(V), &sums);
+                    continue;
+                }
                 for (o, sums) in sums.iter().enumerate() {
                     for (v, &sum) in sums.iter().enumerate() {
-                        if !is_last {
-                            ops.store(sum, &mut partial[kept(o, v)..]);
-                        } else if start + v <= end {
-                            finish(first + o, start + v, sum);
-                        }
+                        ops.store(sum, &mut partial[kept(o, v)..]);
                     }
                 }
             }

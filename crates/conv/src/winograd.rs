@@ -12,9 +12,9 @@ use rten_simd::{
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
     filter::{LANES, Part},
-    finish::Finish,
-    product::{Packed, Product},
-    tiles::{Run, Tiles},
+    product::{Packed, Product, VECTORS},
+    strips::{Strip, Sums, strips, write},
+    tiles::Tiles,
     work::room,
 };
 
@@ -22,12 +22,12 @@ use crate::{
 const SIDE: usize = 4;
 const PRODUCTS: usize = SIDE * SIDE;
 /// Transformed inputs and outputs of vectors that are worked on together, in numbers: half of a small second cache.
-const TRANSFORMED: usize = 65536;
+const TRANSFORMED: usize = 32768;
 /// At least this many vectors are worked on together, for every weight is read once for them.
-const FEWEST: usize = 8;
+const FEWEST: usize = 4;
 
 /// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
-const TRANSFORM: usize = 350;
+const TRANSFORM: usize = 230;
 const WRITE: usize = 30;
 
 /// Transformed weights.
@@ -47,12 +47,13 @@ impl Winograd {
         size: [usize; 2],
     ) -> bool {
         let close = |w: Window| w.size == 3 && w.stride == 1 && w.dilation == 1 && w.extra == 0;
-        // Vectors of a length that most processors have.
-        let vectors = |size: [usize; 2], reach: usize| Tiles::count(size, size[1] + reach, 8);
-        let pairs = inputs * outputs;
-        let here = vectors(size.map(|s| s.div_ceil(2)), 1)
-            * (PRODUCTS * pairs + TRANSFORM * (inputs + outputs));
-        let direct = vectors(size, 2) * (9 * pairs + WRITE * outputs);
+        // Costs in multiplications of vectors, of a length that most processors have.
+        const LENGTH: usize = 8;
+        let [rows, columns] = size.map(|s| s.div_ceil(2));
+        let (pairs, strips) = (inputs * outputs, rows * columns.div_ceil(LENGTH));
+        let products = rows * columns * PRODUCTS * pairs / LENGTH;
+        let here = products + strips * TRANSFORM * (inputs + outputs);
+        let direct = Tiles::count(size, size[1] + 2, LENGTH) * (9 * pairs + WRITE * outputs);
         windows.into_iter().all(close) && here < direct
     }
 
@@ -95,89 +96,62 @@ impl Winograd {
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
         let lanes = isa.f32().len();
+        let (inputs, (first, end)) = (part.inputs, part.channels);
         let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0]);
-        let tiles =
-            Tiles::new([y.count(part.size[0]), x.count(part.size[1])], part.layout.row(), lanes);
-        let sources: Vec<usize> = part.places(&tiles).collect();
         // Along a row, entries of d take turns between two places.
         let taps: [[usize; 2]; SIDE] = std::array::from_fn(|r| {
             [0, 1].map(|c| part.layout.tap([y.taps[r].offset, x.taps[c].offset]))
         });
-        let (inputs, (first, end)) = (part.inputs, part.channels);
-        let outputs = end - first;
-        let together = (TRANSFORMED / ((inputs + outputs) * PRODUCTS * lanes)).max(FEWEST);
-        let together = together.min(sources.len());
+        let strips = strips(part, [y.count(part.size[0]), x.count(part.size[1])], lanes);
+        let together = (TRANSFORMED / ((inputs + end - first) * PRODUCTS * lanes)).max(FEWEST);
+        // A strip may write a vector beyond the last one, and a product some vectors.
+        let row = (together + VECTORS) * lanes;
+        // The distance of matrices is not a power of two, for else they would share a set of the cache.
+        let (entered_size, summed_size) = (inputs * row + LANES, (end - first) * row + LANES);
         let work = &mut *part.work;
-        // Products × vectors × inputs, and outputs × vectors × products, of a vector each. The distance of matrices is not a power
-        // of two, for else they would share a set of the cache.
-        let matrix = together * inputs * lanes + LANES;
-        let entered = room(&mut work.entered, PRODUCTS * matrix);
-        let summed = room(&mut work.summed, outputs * together * PRODUCTS * lanes);
-        let within: Vec<usize> = (0..together).map(|v| v * inputs * lanes).collect();
-        for (start, sources) in (0..).step_by(together).zip(sources.chunks(together)) {
-            for (v, source) in sources.iter().enumerate() {
+        let entered = room(&mut work.entered, PRODUCTS * entered_size);
+        let summed = room(&mut work.summed, PRODUCTS * summed_size);
+        let vectors: Vec<usize> = (0..together).map(|v| v * lanes).collect();
+        let mut rest = &strips[..];
+        while let [Strip { place: start, .. }, ..] = *rest {
+            let fits = |s: &Strip| s.place + s.length <= start + together * lanes;
+            let (now, later) = rest.split_at(rest.partition_point(fits).max(1));
+            rest = later;
+            let used = now.last().map_or(0, |s| s.place + s.length - start).div_ceil(lanes);
+            for strip in now {
                 for input in 0..inputs {
-                    let d = &part.images[input * part.layout.plane + source..];
+                    let d = &part.images[input * part.layout.plane + strip.source..];
                     let tile = transform_inputs(isa, read(isa, d, taps));
-                    let mut at = (v * inputs + input) * lanes;
+                    let mut at = input * row + strip.place - start;
                     for value in tile.as_flattened() {
                         isa.f32().store(*value, &mut entered[at..]);
-                        at += matrix;
+                        at += entered_size;
                     }
                 }
             }
             for (p, weights) in self.weights.iter().enumerate() {
                 let product = Product {
                     weights,
-                    images: &entered[p * matrix..(p + 1) * matrix],
-                    plane: lanes,
+                    images: &entered[p * entered_size..(p + 1) * entered_size],
+                    plane: row,
                     taps: &[0],
-                    sources: &within[..sources.len()],
+                    sources: &vectors[..used],
                     outputs: part.channels,
                 };
-                product.run(
-                    isa,
-                    &mut work.partial,
-                    #[inline(always)]
-                    |channel, vector, sum| {
-                        let at = ((channel - first) * together + vector) * PRODUCTS + p;
-                        isa.f32().store(sum, &mut summed[at * lanes..]);
-                    },
-                );
+                let sums = &mut summed[p * summed_size..(p + 1) * summed_size];
+                product.run(isa, &mut work.partial, &mut Sums { sums, row, first });
             }
-            let mut place = (start / tiles.len(), start % tiles.len());
-            let places: Vec<(usize, usize)> = sources
-                .iter()
-                .map(|_| {
-                    let now = place;
-                    place =
-                        if now.1 + 1 < tiles.len() { (now.0, now.1 + 1) } else { (now.0 + 1, 0) };
-                    now
-                })
-                .collect();
-            for (channel, vectors) in
-                (first..end).zip(summed.chunks_exact(together * PRODUCTS * lanes))
-            {
-                for (&(sample, tile), sums) in
-                    places.iter().zip(vectors.chunks_exact(PRODUCTS * lanes))
-                {
+            for channel in first..end {
+                for strip in now {
                     let mut products = [[isa.f32().zero(); SIDE]; SIDE];
-                    for (product, sums) in
-                        products.as_flattened_mut().iter_mut().zip(sums.chunks_exact(lanes))
-                    {
-                        *product = isa.f32().load(sums);
+                    let mut at = (channel - first) * row + strip.place - start;
+                    for product in products.as_flattened_mut() {
+                        *product = isa.f32().load(&summed[at..]);
+                        at += summed_size;
                     }
-                    let base = ((sample * outputs) + channel - first) * part.size[0] * part.size[1];
                     let outputs = transform_outputs(isa, products);
-                    write(
-                        isa,
-                        &mut part.finish,
-                        part.size,
-                        tiles.runs(tile),
-                        channel,
-                        base,
-                        outputs,
-                    );
+                    let base = strip.target + (channel - first) * part.size[0] * part.size[1];
+                    write(isa, &mut part.finish, part.size, *strip, channel, base, outputs);
                 }
             }
         }
@@ -254,44 +228,4 @@ fn differences<I: Isa>(isa: I, [a, b, c, d]: [I::F32; SIDE]) -> [I::F32; SIDE] {
 fn sums<I: Isa>(isa: I, [a, b, c, d]: [I::F32; SIDE]) -> [I::F32; 2] {
     let ops = isa.f32();
     [ops.add(ops.add(a, b), c), ops.sub(ops.sub(b, c), d)]
-}
-
-/// Writes two rows of two outputs of every tile of a vector.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn write<I: Isa>(
-    isa: I,
-    finish: &mut Finish<'_>,
-    [height, width]: [usize; 2],
-    runs: &[Run],
-    channel: usize,
-    base: usize,
-    outputs: [[I::F32; 2]; 2],
-) {
-    let ops = isa.f32();
-    let lanes = ops.len();
-    for (r, pair) in outputs.iter().enumerate() {
-        let [mut even, mut odd] = [[0.0; LANES]; 2];
-        ops.store(pair[0], &mut even);
-        ops.store(pair[1], &mut odd);
-        let mut line = [0.0; 2 * LANES];
-        for (two, (a, b)) in line.chunks_exact_mut(2).zip(even.iter().zip(&odd)) {
-            two.copy_from_slice(&[*a, *b]);
-        }
-        for run in runs {
-            let (row, column) = (2 * run.row + r, 2 * run.column);
-            if row >= height {
-                continue;
-            }
-            let values = &line[2 * run.lane..][..(2 * run.length).min(width - column)];
-            let mut at = base + row * width + column;
-            let whole = values.chunks_exact(lanes);
-            let rest = whole.remainder();
-            for values in whole {
-                finish.vector(isa, channel, at, ops.load(values));
-                at += lanes;
-            }
-            finish.scalars(channel, at, 1, rest);
-        }
-    }
 }
