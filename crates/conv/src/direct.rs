@@ -6,7 +6,7 @@ use crate::{
     axis::{Direction, Sweep, Window},
     filter::{LANES, Part},
     finish::Finish,
-    product::{self, Packed, Product, VECTORS},
+    product::{self, Packed, Product, Taps, VECTORS},
     strips::{Sums, strips, write},
     tiles::{Run, Tiles},
     work::room,
@@ -72,7 +72,7 @@ impl Direct {
             }
             let tiles = Tiles::new(counts, part.layout.row(), lanes);
             let sources: Vec<usize> = part.places(&tiles).collect();
-            let taps: Vec<usize> = pass.taps.iter().map(|&t| part.layout.tap(t)).collect();
+            let taps = Taps::new(pass.taps.iter().map(|&t| part.layout.tap(t)).collect());
             let product = Product {
                 weights: &pass.weights,
                 images: part.images,
@@ -113,7 +113,7 @@ impl Direct {
         let size = (end - first) * row + LANES;
         let summed = room(&mut part.work.summed, self.passes.len() * size);
         for (pass, sums) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
-            let taps: Vec<usize> = pass.taps.iter().map(|&t| part.layout.tap(t)).collect();
+            let taps = Taps::new(pass.taps.iter().map(|&t| part.layout.tap(t)).collect());
             let product = Product {
                 weights: &pass.weights,
                 images: part.images,

@@ -14,7 +14,7 @@ use crate::{
     product::{OUTPUTS, blocks},
     tiles::Tiles,
     winograd::Winograd,
-    work::{self, Work, room},
+    work::{self, Work},
 };
 
 /// The longest vector, in numbers.
@@ -212,10 +212,9 @@ impl Whole<'_> {
         let per_sample = (channels.1 - channels.0) * self.area;
         let image = inputs * layout.plane;
         let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
-        // Vectors at the end of the last channel read a little beyond it.
         work::with(|work| {
-            let mut images = std::mem::take(&mut work.images);
-            room(&mut images, together * image + 2 * LANES).fill(0.0);
+            // Vectors at the end of the last channel read a little beyond it.
+            let mut images = work.take_images(layout, together * image + 2 * LANES);
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
                 let samples = output.len() / per_sample;

@@ -5,7 +5,7 @@ use rten_simd::{
     ops::{BitOps, NumOps},
 };
 
-use crate::{After, Numbers};
+use crate::{After, Numbers, spaced};
 
 /// A part of the output.
 pub(crate) struct Finish<'a> {
@@ -22,7 +22,10 @@ impl Finish<'_> {
     pub(crate) fn vector<I: Isa>(&mut self, isa: I, channel: usize, at: usize, sum: I::F32) {
         let ops = isa.f32();
         let numbers = |numbers: &Numbers<'_>| match numbers {
-            Numbers::Entries(n) => ops.load(&n[self.offset + at..]),
+            Numbers::Entries(n) => {
+                let [numbers] = spaced::load(isa, n, self.offset + at, 0);
+                numbers
+            }
             Numbers::Channels(n) => ops.splat(n[channel]),
         };
         let mut value = sum;
@@ -34,7 +37,7 @@ impl Finish<'_> {
                 After::Relu => ops.select(ops.zero(), value, ops.lt(value, ops.zero())),
             };
         }
-        ops.store(value, &mut self.output[at..]);
+        spaced::store(isa, self.output, at, 0, &[value]);
     }
 
     /// Writes numbers of a channel to an entry and every `step`-th behind it.

@@ -6,14 +6,14 @@ use crate::axis::Sweep;
 
 /// Where the rows and columns of a channel lie in the copy. With a stride, entries with the same remainder are put together, so
 /// that neighbouring outputs read neighbouring entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     axes: [Axis; 2],
     /// Entries from one channel to the next.
     pub(crate) plane: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Axis {
     inputs: usize,
     stride: usize,

@@ -10,6 +10,7 @@ mod filter;
 mod finish;
 mod image;
 mod product;
+mod spaced;
 mod strips;
 mod tiles;
 mod winograd;

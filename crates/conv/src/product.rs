@@ -49,6 +49,20 @@ impl Packed {
     }
 }
 
+/// Where every tap reads, relative to a vector's place.
+pub(crate) struct Taps {
+    offsets: Vec<usize>,
+    /// The largest of them.
+    reach: usize,
+}
+
+impl Taps {
+    pub(crate) fn new(offsets: Vec<usize>) -> Self {
+        let reach = offsets.iter().copied().max().unwrap_or(0);
+        Self { offsets, reach }
+    }
+}
+
 /// What is done with sums.
 pub(crate) trait Finish<I: Isa> {
     /// Takes sums of outputs from `output` on, each in `count` vectors from `vector` on.
@@ -69,8 +83,7 @@ pub(crate) struct Product<'a> {
     pub(crate) images: &'a [f32],
     /// From one plane to the next.
     pub(crate) plane: usize,
-    /// Where every tap reads, relative to a vector's place.
-    pub(crate) taps: &'a [usize],
+    pub(crate) taps: &'a Taps,
     /// The places of vectors in the first plane.
     pub(crate) sources: &'a [usize],
     /// The first output and the one behind the last; they are the bounds of blocks.
@@ -138,7 +151,7 @@ impl Product<'_> {
                         }
                     }
                 }
-                self.add(isa, images, sources, now, &mut sums);
+                self.add(isa, images, block, sources, now, &mut sums);
                 if is_last {
                     finish.block(isa, first, start, (end + 1 - start).min(V), &sums);
                     continue;
@@ -160,21 +173,21 @@ impl Product<'_> {
         self,
         isa: I,
         images: &[f32],
+        planes: usize,
         sources: [usize; V],
         weights: &[f32],
         totals: &mut [[I::F32; V]; OC],
     ) {
         let ops = isa.f32();
-        let taps = self.taps;
-        let Some(&reach) = taps.iter().max() else { return };
-        let planes = weights.len() / (taps.len() * OC);
-        let end = planes.saturating_sub(1) * self.plane + reach + ops.len();
+        let taps = &self.taps.offsets[..];
+        let end = planes.saturating_sub(1) * self.plane + self.taps.reach + ops.len();
+        assert!(weights.len() >= planes * taps.len() * OC, "there is a weight for every product");
         assert!(sources.iter().all(|s| s + end <= images.len()), "vectors lie in the images");
         let mut sums = *totals;
         for plane in 0..planes {
             for (tap, &offset) in taps.iter().enumerate() {
-                // SAFETY: plane < planes and tap < taps.len(), so that the weights are within planes · taps · OC of them, and
-                // a vector ends at most at its source + end, which is within the images.
+                // SAFETY: plane < planes and tap < taps.len(), so that the weights are within planes · taps · OC of them; no tap
+                // reads beyond the reach, so that a vector ends at most at its source + end, within the images.
                 unsafe {
                     let weights = weights.as_ptr().add((plane * taps.len() + tap) * OC);
                     let images = images.as_ptr().add(plane * self.plane + offset);

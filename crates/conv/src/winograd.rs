@@ -12,7 +12,8 @@ use rten_simd::{
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
     filter::{LANES, Part},
-    product::{Packed, Product, VECTORS},
+    product::{Packed, Product, Taps, VECTORS},
+    spaced,
     strips::{Strip, Sums, strips, write},
     tiles::Tiles,
     work::room,
@@ -27,7 +28,7 @@ const TRANSFORMED: usize = 32768;
 const FEWEST: usize = 4;
 
 /// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
-const TRANSFORM: usize = 230;
+const TRANSFORM: usize = 190;
 const WRITE: usize = 30;
 
 /// Transformed weights.
@@ -112,6 +113,7 @@ impl Winograd {
         let entered = room(&mut work.entered, PRODUCTS * entered_size);
         let summed = room(&mut work.summed, PRODUCTS * summed_size);
         let vectors: Vec<usize> = (0..together).map(|v| v * lanes).collect();
+        let one = Taps::new(vec![0]);
         let mut rest = &strips[..];
         while let [Strip { place: start, .. }, ..] = *rest {
             let fits = |s: &Strip| s.place + s.length <= start + together * lanes;
@@ -122,11 +124,8 @@ impl Winograd {
                 for input in 0..inputs {
                     let d = &part.images[input * part.layout.plane + strip.source..];
                     let tile = transform_inputs(isa, read(isa, d, taps));
-                    let mut at = input * row + strip.place - start;
-                    for value in tile.as_flattened() {
-                        isa.f32().store(*value, &mut entered[at..]);
-                        at += entered_size;
-                    }
+                    let at = input * row + strip.place - start;
+                    spaced::store(isa, entered, at, entered_size, &tile);
                 }
             }
             for (p, weights) in self.weights.iter().enumerate() {
@@ -134,7 +133,7 @@ impl Winograd {
                     weights,
                     images: &entered[p * entered_size..(p + 1) * entered_size],
                     plane: row,
-                    taps: &[0],
+                    taps: &one,
                     sources: &vectors[..used],
                     outputs: part.channels,
                 };
@@ -143,19 +142,26 @@ impl Winograd {
             }
             for channel in first..end {
                 for strip in now {
-                    let mut products = [[isa.f32().zero(); SIDE]; SIDE];
-                    let mut at = (channel - first) * row + strip.place - start;
-                    for product in products.as_flattened_mut() {
-                        *product = isa.f32().load(&summed[at..]);
-                        at += summed_size;
-                    }
-                    let outputs = transform_outputs(isa, products);
+                    let at = (channel - first) * row + strip.place - start;
+                    let outputs =
+                        transform_outputs(isa, spaced::load(isa, summed, at, summed_size));
                     let base = strip.target + (channel - first) * part.size[0] * part.size[1];
                     write(isa, &mut part.finish, part.size, *strip, channel, base, outputs);
                 }
             }
         }
     }
+}
+
+/// G g Gᵀ.
+fn transformed_weights(g: impl Fn(usize, usize) -> f64) -> [f32; PRODUCTS] {
+    let along = |a: f64, b: f64, c: f64| [a, (a + b + c) / 2.0, (a - b + c) / 2.0, c];
+    let columns: [[f64; SIDE]; 3] = [0, 1, 2].map(|c| along(g(0, c), g(1, c), g(2, c)));
+    #[expect(clippy::cast_possible_truncation, reason = "weights are in single precision")]
+    std::array::from_fn(|p| {
+        let [a, b, c] = columns.map(|column| column[p / SIDE]);
+        along(a, b, c)[p % SIDE] as f32
+    })
 }
 
 /// A vector of tiles d: entries c and c + 2 of a row are neighbours.
@@ -165,53 +171,39 @@ fn read<I: Isa>(isa: I, d: &[f32], taps: [[usize; 2]; SIDE]) -> [[I::F32; SIDE];
     let ops = isa.f32();
     let mut tile = [[ops.zero(); SIDE]; SIDE];
     for (row, [even, odd]) in tile.iter_mut().zip(taps) {
-        let (even, odd) = (&d[even..][..=ops.len()], &d[odd..][..=ops.len()]);
-        *row = [ops.load(even), ops.load(odd), ops.load(&even[1..]), ops.load(&odd[1..])];
+        let [a, c] = spaced::load(isa, d, even, 1);
+        let [b, d] = spaced::load(isa, d, odd, 1);
+        *row = [a, b, c, d];
     }
     tile
-}
-
-/// G g Gᵀ.
-fn transformed_weights(g: impl Fn(usize, usize) -> f64) -> [f32; PRODUCTS] {
-    let along = |a: f64, b: f64, c: f64| [a, (a + b + c) / 2.0, (a - b + c) / 2.0, c];
-    let rows: [[f64; 3]; SIDE] = {
-        let columns: [[f64; SIDE]; 3] = std::array::from_fn(|c| along(g(0, c), g(1, c), g(2, c)));
-        std::array::from_fn(|r| std::array::from_fn(|c| columns[c][r]))
-    };
-    let all = rows.map(|[a, b, c]| along(a, b, c));
-    #[expect(clippy::cast_possible_truncation, reason = "weights are in single precision")]
-    std::array::from_fn(|p| all[p / SIDE][p % SIDE] as f32)
 }
 
 /// Bᵀ d B of a vector of tiles.
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
 #[inline(always)]
-fn transform_inputs<I: Isa>(isa: I, d: [[I::F32; SIDE]; SIDE]) -> [[I::F32; SIDE]; SIDE] {
-    let [a, b, c, d] = transposed(d);
-    let columns =
-        [differences(isa, a), differences(isa, b), differences(isa, c), differences(isa, d)];
-    let [a, b, c, d] = transposed(columns);
-    [differences(isa, a), differences(isa, b), differences(isa, c), differences(isa, d)]
+fn transform_inputs<I: Isa>(isa: I, [a, b, c, d]: [[I::F32; SIDE]; SIDE]) -> [I::F32; PRODUCTS] {
+    let rows = [differences(isa, a), differences(isa, b), differences(isa, c), differences(isa, d)];
+    let column = |i: usize| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]];
+    let [a, b, c, d] = [
+        differences(isa, column(0)),
+        differences(isa, column(1)),
+        differences(isa, column(2)),
+        differences(isa, column(3)),
+    ];
+    [
+        a[0], b[0], c[0], d[0], a[1], b[1], c[1], d[1], //
+        a[2], b[2], c[2], d[2], a[3], b[3], c[3], d[3],
+    ]
 }
 
 /// Aᵀ m A of a vector of tiles: two rows of two outputs.
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
 #[inline(always)]
-fn transform_outputs<I: Isa>(isa: I, m: [[I::F32; SIDE]; SIDE]) -> [[I::F32; 2]; 2] {
-    let [a, b, c, d] = transposed(m);
-    let [a, b, c, d] = [sums(isa, a), sums(isa, b), sums(isa, c), sums(isa, d)];
-    [sums(isa, [a[0], b[0], c[0], d[0]]), sums(isa, [a[1], b[1], c[1], d[1]])]
-}
-
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn transposed<T: Copy>([a, b, c, d]: [[T; SIDE]; SIDE]) -> [[T; SIDE]; SIDE] {
-    [
-        [a[0], b[0], c[0], d[0]],
-        [a[1], b[1], c[1], d[1]],
-        [a[2], b[2], c[2], d[2]],
-        [a[3], b[3], c[3], d[3]],
-    ]
+fn transform_outputs<I: Isa>(isa: I, m: [I::F32; PRODUCTS]) -> [[I::F32; 2]; 2] {
+    let row = |i: usize| [m[SIDE * i], m[SIDE * i + 1], m[SIDE * i + 2], m[SIDE * i + 3]];
+    let [a, b, c, d] = [sums(isa, row(0)), sums(isa, row(1)), sums(isa, row(2)), sums(isa, row(3))];
+    let [left, right] = [sums(isa, [a[0], b[0], c[0], d[0]]), sums(isa, [a[1], b[1], c[1], d[1]])];
+    [[left[0], right[0]], [left[1], right[1]]]
 }
 
 /// Bᵀ times a column.
