@@ -7,7 +7,8 @@ use crate::{
     filter::{LANES, Part},
     finish::Finish,
     product::{self, Packed, Product, Taps, VECTORS},
-    strips::{Sums, strips, write},
+    spaced,
+    strips::{Sums, interleave, strips, write},
     tiles::{Run, Tiles},
     work::room,
 };
@@ -124,14 +125,15 @@ impl Direct {
             };
             product.run(isa, &mut part.work.partial, &mut Sums { sums, row, first });
         }
+        let mut lines = vec![[[0.0; 2 * LANES]; 2]; strips.len()];
         for channel in first..end {
-            for (i, strip) in strips.iter().enumerate() {
+            for (i, lines) in lines.iter_mut().enumerate() {
                 let at = (channel - first) * row + i * ops.len();
-                let sums = |pass: usize| ops.load(&summed[pass * size + at..]);
-                let outputs = [[sums(0), sums(1)], [sums(2), sums(3)]];
-                let base = strip.target + (channel - first) * part.size[0] * part.size[1];
-                write(isa, &mut part.finish, part.size, *strip, channel, base, outputs);
+                let [a, b, c, d] = spaced::load(isa, summed, at, size);
+                interleave(isa, [[a, b], [c, d]], lines);
             }
+            let base = (channel - first) * part.size[0] * part.size[1];
+            write(isa, &mut part.finish, part.size, channel, base, &strips, &lines);
         }
     }
 }

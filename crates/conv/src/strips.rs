@@ -73,38 +73,51 @@ impl<I: Isa> product::Finish<I> for Sums<'_> {
     }
 }
 
-/// Writes two rows of two outputs of every tile of a strip.
+/// Two rows of two outputs for every tile of a strip, in the order of the output.
+pub(crate) type Lines = [[f32; 2 * LANES]; 2];
+
+/// Brings outputs of a strip into the order of the output.
+#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+#[inline(always)]
+pub(crate) fn interleave<I: Isa>(isa: I, outputs: [[I::F32; 2]; 2], lines: &mut Lines) {
+    let ops = isa.f32();
+    for (line, pair) in lines.iter_mut().zip(&outputs) {
+        let [mut even, mut odd] = [[0.0; LANES]; 2];
+        ops.store(pair[0], &mut even);
+        ops.store(pair[1], &mut odd);
+        for (two, (a, b)) in line.chunks_exact_mut(2).zip(even.iter().zip(&odd)).take(ops.len()) {
+            two.copy_from_slice(&[*a, *b]);
+        }
+    }
+}
+
+/// Writes outputs of a channel. They were put in order a while ago: vectors can't be read at once that were written in pieces.
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
 #[inline(always)]
 pub(crate) fn write<I: Isa>(
     isa: I,
     finish: &mut Finish<'_>,
     [height, width]: [usize; 2],
-    strip: Strip,
     channel: usize,
     base: usize,
-    outputs: [[I::F32; 2]; 2],
+    strips: &[Strip],
+    lines: &[Lines],
 ) {
     let ops = isa.f32();
     let lanes = ops.len();
-    let (first, column) = (2 * strip.row, 2 * strip.column);
-    let length = (2 * strip.length).min(width - column);
-    for (row, pair) in (first..height).zip(&outputs) {
-        let [mut even, mut odd] = [[0.0; LANES]; 2];
-        ops.store(pair[0], &mut even);
-        ops.store(pair[1], &mut odd);
-        let mut line = [0.0; 2 * LANES];
-        for (two, (a, b)) in line.chunks_exact_mut(2).zip(even.iter().zip(&odd)) {
-            two.copy_from_slice(&[*a, *b]);
-        }
-        let at = base + row * width + column;
-        if length == 2 * lanes {
-            finish.vector(isa, channel, at, ops.load(&line));
-            finish.vector(isa, channel, at + lanes, ops.load(&line[lanes..]));
-        } else if length == lanes {
-            finish.vector(isa, channel, at, ops.load(&line));
-        } else {
-            finish.scalars(channel, at, 1, &line[..length]);
+    for (strip, lines) in strips.iter().zip(lines) {
+        let (first, column) = (2 * strip.row, 2 * strip.column);
+        let length = (2 * strip.length).min(width - column);
+        for (row, line) in (first..height).zip(lines) {
+            let at = strip.target + base + row * width + column;
+            if length == 2 * lanes {
+                finish.vector(isa, channel, at, ops.load(line));
+                finish.vector(isa, channel, at + lanes, ops.load(&line[lanes..]));
+            } else if length == lanes {
+                finish.vector(isa, channel, at, ops.load(line));
+            } else {
+                finish.scalars(channel, at, 1, &line[..length]);
+            }
         }
     }
 }

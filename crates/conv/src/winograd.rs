@@ -14,7 +14,7 @@ use crate::{
     filter::{LANES, Part},
     product::{Packed, Product, Taps, VECTORS},
     spaced,
-    strips::{Strip, Sums, strips, write},
+    strips::{Strip, Sums, interleave, strips, write},
     tiles::Tiles,
     work::room,
 };
@@ -113,7 +113,7 @@ impl Winograd {
         let entered = room(&mut work.entered, PRODUCTS * entered_size);
         let summed = room(&mut work.summed, PRODUCTS * summed_size);
         let vectors: Vec<usize> = (0..together).map(|v| v * lanes).collect();
-        let one = Taps::new(vec![0]);
+        let (one, mut lines) = (Taps::new(vec![0]), Vec::new());
         let mut rest = &strips[..];
         while let [Strip { place: start, .. }, ..] = *rest {
             let fits = |s: &Strip| s.place + s.length <= start + together * lanes;
@@ -140,14 +140,15 @@ impl Winograd {
                 let sums = &mut summed[p * summed_size..(p + 1) * summed_size];
                 product.run(isa, &mut work.partial, &mut Sums { sums, row, first });
             }
+            lines.resize(now.len(), [[0.0; 2 * LANES]; 2]);
             for channel in first..end {
-                for strip in now {
+                for (strip, lines) in now.iter().zip(&mut lines) {
                     let at = (channel - first) * row + strip.place - start;
-                    let outputs =
-                        transform_outputs(isa, spaced::load(isa, summed, at, summed_size));
-                    let base = strip.target + (channel - first) * part.size[0] * part.size[1];
-                    write(isa, &mut part.finish, part.size, *strip, channel, base, outputs);
+                    let products = spaced::load(isa, summed, at, summed_size);
+                    interleave(isa, transform_outputs(isa, products), lines);
                 }
+                let base = (channel - first) * part.size[0] * part.size[1];
+                write(isa, &mut part.finish, part.size, channel, base, now, &lines);
             }
         }
     }
