@@ -11,10 +11,10 @@ pub(super) struct Spare(Vec<Vec<f32>>);
 const MOST: usize = 64;
 
 impl Spare {
-    /// An array of a length, with anything in it.
+    /// An array of a length, with anything in it: the one that was kept last, for that is in the cache.
     pub(super) fn take(&mut self, length: usize) -> Vec<f32> {
         let fits = |a: &Vec<f32>| a.capacity() >= length && a.capacity() <= 2 * length;
-        let mut array = match self.0.iter().position(fits) {
+        let mut array = match self.0.iter().rposition(fits) {
             Some(i) => self.0.swap_remove(i),
             None => Vec::new(),
         };
