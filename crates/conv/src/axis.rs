@@ -27,7 +27,7 @@ impl Window {
 }
 
 /// A convolution or its adjoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Outputs are sums over windows of the input; weights are outputs × inputs × window.
     Forward,

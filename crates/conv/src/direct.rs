@@ -113,7 +113,7 @@ impl Direct {
         let row = (strips.len() + VECTORS) * ops.len();
         let size = (end - first) * row + LANES;
         let summed = room(&mut part.work.summed, self.passes.len() * size);
-        for (pass, sums) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
+        for (pass, into) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
             let taps = Taps::new(pass.taps.iter().map(|&t| part.layout.tap(t)).collect());
             let product = Product {
                 weights: &pass.weights,
@@ -123,7 +123,7 @@ impl Direct {
                 sources: &sources,
                 outputs: part.channels,
             };
-            product.run(isa, &mut part.work.partial, &mut Sums { sums, row, first });
+            product.run(isa, &mut part.work.partial, &mut Sums { into, row, first });
         }
         let mut lines = vec![[[0.0; 2 * LANES]; 2]; strips.len()];
         for channel in first..end {

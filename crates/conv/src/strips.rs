@@ -43,7 +43,7 @@ pub(crate) fn strips(part: &Part<'_>, [rows, columns]: [usize; 2], lanes: usize)
 
 /// Sums of one product for every output.
 pub(crate) struct Sums<'a> {
-    pub(crate) sums: &'a mut [f32],
+    pub(crate) into: &'a mut [f32],
     /// From one output to the next.
     pub(crate) row: usize,
     /// The first output.
@@ -65,7 +65,7 @@ impl<I: Isa> product::Finish<I> for Sums<'_> {
         let start = (output - self.first) * self.row + vector * ops.len();
         for (o, sums) in sums.iter().enumerate() {
             // Vectors beyond the last one are not read.
-            let row = &mut self.sums[start + o * self.row..][..V * ops.len()];
+            let row = &mut self.into[start + o * self.row..][..V * ops.len()];
             for (&sum, place) in sums.iter().zip(row.chunks_exact_mut(ops.len())) {
                 ops.store(sum, place);
             }

@@ -27,6 +27,8 @@ const TRANSFORMED: usize = 32768;
 /// At least this many vectors are worked on together, for every weight is read once for them.
 const FEWEST: usize = 4;
 
+/// The length of vectors that most processors have.
+const LENGTH: usize = 8;
 /// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
 const TRANSFORM: usize = 190;
 const WRITE: usize = 30;
@@ -48,8 +50,7 @@ impl Winograd {
         size: [usize; 2],
     ) -> bool {
         let close = |w: Window| w.size == 3 && w.stride == 1 && w.dilation == 1 && w.extra == 0;
-        // Costs in multiplications of vectors, of a length that most processors have.
-        const LENGTH: usize = 8;
+        // Costs in multiplications of vectors.
         let [rows, columns] = size.map(|s| s.div_ceil(2));
         let (pairs, strips) = (inputs * outputs, rows * columns.div_ceil(LENGTH));
         let products = rows * columns * PRODUCTS * pairs / LENGTH;
@@ -137,8 +138,8 @@ impl Winograd {
                     sources: &vectors[..used],
                     outputs: part.channels,
                 };
-                let sums = &mut summed[p * summed_size..(p + 1) * summed_size];
-                product.run(isa, &mut work.partial, &mut Sums { sums, row, first });
+                let into = &mut summed[p * summed_size..(p + 1) * summed_size];
+                product.run(isa, &mut work.partial, &mut Sums { into, row, first });
             }
             lines.resize(now.len(), [[0.0; 2 * LANES]; 2]);
             for channel in first..end {
@@ -156,7 +157,7 @@ impl Winograd {
 
 /// G g Gᵀ.
 fn transformed_weights(g: impl Fn(usize, usize) -> f64) -> [f32; PRODUCTS] {
-    let along = |a: f64, b: f64, c: f64| [a, (a + b + c) / 2.0, (a - b + c) / 2.0, c];
+    let along = |a: f64, b: f64, c: f64| [a, 0.5 * (a + b + c), 0.5 * (a - b + c), c];
     let columns: [[f64; SIDE]; 3] = [0, 1, 2].map(|c| along(g(0, c), g(1, c), g(2, c)));
     #[expect(clippy::cast_possible_truncation, reason = "weights are in single precision")]
     std::array::from_fn(|p| {

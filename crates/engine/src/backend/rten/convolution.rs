@@ -1,19 +1,13 @@
 //! A convolution, run directly where that is faster.
 
-use std::sync::OnceLock;
+use std::{collections::HashMap, sync::Arc};
 
-use rten::{Value, ValueOrView, ValueView};
+use rten::{Value, ValueView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
 use taste_conv::{After, Direction, Filter, Numbers, Window};
-use taste_onnx::{
-    TensorData, Values,
-    proto::{ModelProto, NodeProto},
-};
+use taste_onnx::proto::NodeProto;
 
-use super::{
-    Spare, Workers, failed,
-    piece::{self, Piece},
-};
+use super::{Spare, Workers, constants::Constants, failed, piece::Later};
 use crate::Error;
 
 /// Whether a node is a convolution that we may run.
@@ -30,6 +24,7 @@ fn direction(node: &NodeProto) -> Option<Direction> {
 }
 
 /// Where the windows lie, by axis; empty for the default.
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Attributes {
     strides: Vec<usize>,
     dilations: Vec<usize>,
@@ -84,7 +79,7 @@ pub(super) struct Convolution {
     input: Operand,
     weights: Weights,
     after: Vec<Then>,
-    otherwise: Otherwise,
+    otherwise: Later,
 }
 
 /// A value that is read.
@@ -95,7 +90,7 @@ enum Operand {
 }
 
 enum Weights {
-    Constant(Filter),
+    Constant(Arc<Filter>),
     Given(Operand),
 }
 
@@ -107,68 +102,50 @@ enum Then {
     Relu,
 }
 
-/// The same nodes for rten, for what we don't do.
-struct Otherwise {
-    file: ModelProto,
-    reads: Vec<String>,
-    writes: Vec<String>,
-    piece: OnceLock<Result<Piece, String>>,
-}
-
-impl Otherwise {
-    fn run(&self, given: Vec<ValueView<'_>>, workers: &Workers) -> Result<Vec<Value>, Error> {
-        let Self { file, reads, writes, piece } = self;
-        let load = || Piece::load(file.clone(), reads, writes).map_err(|e| e.to_string());
-        match piece.get_or_init(load) {
-            Ok(piece) => piece.run(given.into_iter().map(ValueOrView::View).collect(), workers),
-            Err(message) => Err(failed(message)),
-        }
-    }
-}
+/// Filters that were made, by the name of their weights: derivatives apply the same ones many times.
+#[derive(Default)]
+pub(super) struct Filters(HashMap<(String, Direction, Attributes), Arc<Filter>>);
 
 impl Convolution {
-    /// The first of `nodes` is a convolution, and each of the others reads what the one before it writes.
+    /// The first of `nodes` is a convolution, and each of the others reads what the one before it writes; `otherwise` are the
+    /// same nodes for rten.
     pub(super) fn new(
-        file: &taste_onnx::Model,
-        nodes: Vec<NodeProto>,
-        reads: &[String],
-        writes: &[String],
+        nodes: &[&NodeProto],
+        reads: &[&str],
+        constants: &Constants<'_>,
+        filters: &mut Filters,
+        otherwise: Later,
     ) -> Result<Self, Error> {
-        let graph = file.proto.graph.as_ref();
-        let operand = |name: &String| -> Result<Operand, Error> {
-            if let Some(place) = reads.iter().position(|r| r == name) {
-                return Ok(Operand::Given(place));
-            }
-            let tensor = graph.and_then(|g| g.initializer.iter().find(|w| w.name == *name));
-            let tensor = tensor.ok_or_else(|| failed(format!("nothing computes {name:?}")))?;
-            let TensorData { dims, values } = file.tensor(tensor)?;
-            match values {
-                Values::F32(values) => Ok(Operand::Constant(Tensor::from_data(&dims, values))),
-                other => Err(failed(format!(
-                    "{name:?} is {} where float32 is due",
-                    other.elem_type().name()
-                ))),
-            }
+        let operand = |name: &String| match reads.iter().position(|r| r == name) {
+            Some(place) => Ok(Operand::Given(place)),
+            None => constants.value(name).map(Operand::Constant),
         };
-        let first = &nodes[0];
+        let first = nodes[0];
         let unfit = || failed(format!("node {:?} is not a convolution", first.name));
         let direction = direction(first).ok_or_else(unfit)?;
         let attributes = Attributes::of(first).ok_or_else(unfit)?;
         let [input, weights, ..] = &first.input[..] else { return Err(unfit()) };
-        let weights = match operand(weights)? {
-            Operand::Constant(tensor) => {
-                let filter = filter(direction, &attributes, &tensor.view());
-                filter.map_or(Weights::Given(Operand::Constant(tensor)), Weights::Constant)
-            }
-            given => Weights::Given(given),
+        let key = (weights.clone(), direction, attributes.clone());
+        let weights = match filters.0.get(&key) {
+            Some(filter) => Weights::Constant(filter.clone()),
+            None => match operand(weights)? {
+                Operand::Constant(tensor) => match filter(direction, &attributes, &tensor.view()) {
+                    Some(filter) => {
+                        let filter = Arc::new(filter);
+                        filters.0.insert(key, filter.clone());
+                        Weights::Constant(filter)
+                    }
+                    None => Weights::Given(Operand::Constant(tensor)),
+                },
+                given @ Operand::Given(_) => Weights::Given(given),
+            },
         };
         let mut after = Vec::new();
         if let Some(bias) = first.input.get(2).filter(|b| !b.is_empty()) {
             after.push(Then::Bias(operand(bias)?));
         }
         for pair in nodes.windows(2) {
-            let before = &pair[0].output[0];
-            let other = pair[1].input.iter().find(|i| *i != before);
+            let other = pair[1].input.iter().find(|i| **i != pair[0].output[0]);
             after.push(match (pair[1].op_type.as_str(), other) {
                 ("Add", Some(other)) => Then::Add(operand(other)?),
                 ("Mul", Some(other)) => Then::Mul(operand(other)?),
@@ -176,12 +153,6 @@ impl Convolution {
             });
         }
         let input = operand(input)?;
-        let otherwise = Otherwise {
-            file: piece::file(&file.proto, nodes, reads, writes),
-            reads: reads.to_vec(),
-            writes: writes.to_vec(),
-            piece: OnceLock::new(),
-        };
         Ok(Self { direction, attributes, input, weights, after, otherwise })
     }
 
@@ -206,7 +177,7 @@ impl Convolution {
     ) -> Option<Value> {
         let fresh;
         let filter = match &self.weights {
-            Weights::Constant(filter) => filter,
+            Weights::Constant(filter) => filter.as_ref(),
             Weights::Given(weights) => {
                 fresh = filter(self.direction, &self.attributes, &weights.of(given)?)?;
                 &fresh

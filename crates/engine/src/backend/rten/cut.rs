@@ -44,25 +44,29 @@ pub(super) fn groups(
     for (first, node) in nodes.iter().enumerate() {
         if ours(node) && uses.has_floats(node) {
             let chain = uses.chain(nodes, first, &taken);
-            chain.iter().for_each(|&n| taken[n] = true);
+            for &n in &chain {
+                taken[n] = true;
+            }
             ends.insert(chain.last().copied().unwrap_or(first), chain);
         }
     }
     let mut groups = Vec::new();
-    let mut open: Vec<usize> = Vec::new();
-    for place in 0..nodes.len() {
+    // Nodes that are not in a group yet, and what they write.
+    let mut open: (Vec<usize>, HashSet<&str>) = Default::default();
+    for (place, node) in nodes.iter().enumerate() {
         if let Some(chain) = ends.remove(&place) {
-            let reads = |name: &String| chain.iter().any(|&n| nodes[n].input.contains(name));
-            if open.iter().any(|&n| nodes[n].output.iter().any(reads)) {
-                groups.push(Group::Piece(std::mem::take(&mut open)));
+            let mut read = chain.iter().flat_map(|&n| &nodes[n].input);
+            if read.any(|name| open.1.contains(name.as_str())) {
+                groups.push(Group::Piece(std::mem::take(&mut open).0));
             }
             groups.push(Group::Convolution(chain));
         } else if !taken[place] {
-            open.push(place);
+            open.0.push(place);
+            open.1.extend(node.output.iter().map(String::as_str));
         }
     }
-    if !open.is_empty() {
-        groups.push(Group::Piece(open));
+    if !open.0.is_empty() {
+        groups.push(Group::Piece(open.0));
     }
     groups
 }
@@ -80,9 +84,13 @@ impl<'a> Uses<'a> {
     fn of(graph: &'a GraphProto, outputs: &'a [String]) -> Self {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (place, node) in graph.node.iter().enumerate() {
-            node.input.iter().for_each(|i| readers.entry(i).or_default().push(place));
+            for input in &node.input {
+                readers.entry(input).or_default().push(place);
+            }
         }
-        outputs.iter().for_each(|o| readers.entry(o).or_default().push(graph.node.len()));
+        for output in outputs {
+            readers.entry(output).or_default().push(graph.node.len());
+        }
         let single = ElemType::F32.code();
         let others = graph.initializer.iter().filter(|w| w.data_type != single);
         Self { readers, others: others.map(|w| w.name.as_str()).collect() }

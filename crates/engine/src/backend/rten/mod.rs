@@ -1,5 +1,6 @@
 //! The embedded engine: rten, with convolutions of our own.
 
+mod constants;
 mod convolution;
 mod cut;
 mod piece;

@@ -1,11 +1,11 @@
 //! A part of a graph that rten runs.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::OnceLock};
 
-use rten::{Model, ModelOptions, NodeId, RunOptions, Value, ValueOrView};
+use rten::{Model, ModelOptions, NodeId, RunOptions, Value, ValueOrView, ValueView};
 use taste_onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
-use super::{Workers, failed, guarded};
+use super::{Workers, constants::Constants, failed, guarded};
 use crate::Error;
 
 /// Nodes that rten runs together.
@@ -17,15 +17,11 @@ pub(super) struct Piece {
 
 impl Piece {
     /// A file of which some outputs are wanted.
-    pub(super) fn load(
-        file: ModelProto,
-        inputs: &[String],
-        outputs: &[String],
-    ) -> Result<Self, Error> {
+    pub(super) fn load(file: ModelProto, inputs: &[&str], outputs: &[&str]) -> Result<Self, Error> {
         let bytes = taste_onnx::Model::new(file).to_bytes()?;
         let mut options = ModelOptions::with_all_ops();
         let model = guarded(|| options.prepack_weights(true).load(bytes))?;
-        let ids = |names: &[String]| -> Result<Vec<NodeId>, Error> {
+        let ids = |names: &[&str]| -> Result<Vec<NodeId>, Error> {
             names.iter().map(|name| model.node_id(name).map_err(failed)).collect()
         };
         let (inputs, outputs) = (ids(inputs)?, ids(outputs)?);
@@ -35,38 +31,68 @@ impl Piece {
     /// The outputs for inputs in the order of their names.
     pub(super) fn run(
         &self,
-        inputs: Vec<ValueOrView<'_>>,
+        inputs: Vec<ValueView<'_>>,
         workers: &Workers,
     ) -> Result<Vec<Value>, Error> {
         let options = RunOptions::default().with_thread_pool(Some(workers.pool.clone()));
-        let inputs = self.inputs.iter().copied().zip(inputs).collect();
-        guarded(|| self.model.run(inputs, &self.outputs, Some(options)))
+        let inputs = self.inputs.iter().copied().zip(inputs.into_iter().map(ValueOrView::View));
+        guarded(|| self.model.run(inputs.collect(), &self.outputs, Some(options)))
     }
 }
 
-/// Some nodes of a file as a file of their own, with the constants that they use.
+/// A piece that is loaded when it is first run.
+pub(super) struct Later {
+    file: ModelProto,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    piece: OnceLock<Result<Piece, String>>,
+}
+
+impl Later {
+    pub(super) fn new(file: ModelProto, inputs: &[&str], outputs: &[&str]) -> Self {
+        let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect();
+        Self { file, inputs: owned(inputs), outputs: owned(outputs), piece: OnceLock::new() }
+    }
+
+    pub(super) fn run(
+        &self,
+        inputs: Vec<ValueView<'_>>,
+        workers: &Workers,
+    ) -> Result<Vec<Value>, Error> {
+        let piece = self.piece.get_or_init(|| {
+            let [inputs, outputs] = [&self.inputs, &self.outputs]
+                .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+            Piece::load(self.file.clone(), &inputs, &outputs).map_err(|e| e.to_string())
+        });
+        piece.as_ref().map_err(failed)?.run(inputs, workers)
+    }
+}
+
+/// Some nodes of a file as a file of their own, with the constants that they use and are not given.
 pub(super) fn file(
     whole: &ModelProto,
-    nodes: Vec<NodeProto>,
-    inputs: &[String],
-    outputs: &[String],
+    constants: &Constants<'_>,
+    nodes: &[&NodeProto],
+    inputs: &[&str],
+    outputs: &[&str],
 ) -> ModelProto {
-    let used: HashSet<&str> =
-        nodes.iter().flat_map(|n| &n.input).chain(outputs).map(String::as_str).collect();
-    let graph = || whole.graph.iter();
-    let constants = graph().flat_map(|g| &g.initializer);
-    let initializer = constants.filter(|w| used.contains(w.name.as_str())).cloned().collect();
-    let info = |name: &String| {
-        let mut known = graph().flat_map(|g| g.input.iter().chain(&g.output));
-        let unknown = || ValueInfoProto { name: name.clone(), ..Default::default() };
-        known.find(|i| i.name == *name).cloned().unwrap_or_else(unknown)
+    let mut seen: HashSet<&str> = inputs.iter().copied().collect();
+    let names =
+        nodes.iter().flat_map(|n| &n.input).map(String::as_str).chain(outputs.iter().copied());
+    let own = names.filter(|name| seen.insert(name)).filter_map(|name| constants.get(name));
+    let info = |name: &&str| ValueInfoProto { name: (*name).to_owned(), ..Default::default() };
+    let graph = GraphProto {
+        initializer: own.cloned().collect(),
+        node: nodes.iter().map(|&n| n.clone()).collect(),
+        input: inputs.iter().map(info).collect(),
+        output: outputs.iter().map(info).collect(),
+        ..Default::default()
     };
-    let (input, output) = (inputs.iter().map(info).collect(), outputs.iter().map(info).collect());
     ModelProto {
         ir_version: whole.ir_version,
         opset_import: whole.opset_import.clone(),
         functions: whole.functions.clone(),
-        graph: Some(GraphProto { node: nodes, initializer, input, output, ..Default::default() }),
+        graph: Some(graph),
         ..Default::default()
     }
 }

@@ -1,22 +1,28 @@
 //! A graph as steps, and the values between them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rten::{Value, ValueOrView};
+use taste_onnx::proto::NodeProto;
 
 use super::{
     Spare, Workers,
-    convolution::{self, Convolution},
+    constants::Constants,
+    convolution::{self, Convolution, Filters},
     cut::{Group, groups},
     failed,
     piece::{self, Piece},
 };
 use crate::Error;
 
+/// A constant of more bytes than this that several pieces read is kept once, for them all.
+const LARGE: usize = 1 << 20;
+
 /// A graph that runs step by step. Every value has a place.
 pub(super) struct Steps {
     inputs: HashMap<String, usize>,
-    steps: Vec<Step>,
+    constants: Vec<(usize, Value)>,
+    order: Vec<Step>,
     outputs: Vec<usize>,
     places: usize,
 }
@@ -30,79 +36,91 @@ struct Step {
 }
 
 enum Work {
-    Piece(Piece),
+    Piece(Box<Piece>),
     Convolution(Box<Convolution>),
+}
+
+/// Places by name, in the order in which they are asked for.
+#[derive(Default)]
+struct Places<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Places<'a> {
+    fn of(&mut self, name: &'a str) -> usize {
+        let next = self.0.len();
+        *self.0.entry(name).or_insert(next)
+    }
 }
 
 impl Steps {
     pub(super) fn new(file: &taste_onnx::Model, outputs: &[String]) -> Result<Self, Error> {
         let graph = file.proto.graph.as_ref().ok_or_else(|| failed("a file without a graph"))?;
-        let constants: HashMap<&str, _> =
-            graph.initializer.iter().map(|w| (w.name.as_str(), w)).collect();
+        let constants = Constants::of(file);
         let groups = groups(graph, outputs, convolution::may_run);
-        let made: HashSet<&str> =
-            graph.node.iter().flat_map(|n| &n.output).map(String::as_str).collect();
-        let fed: Vec<&str> = graph.input.iter().map(|i| i.name.as_str()).collect();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut place = |name: &str| {
-            let next = places.len();
-            *places.entry(name.to_owned()).or_insert(next)
+        let nodes = |group: &Group| -> Vec<&NodeProto> {
+            group.nodes().iter().map(|&n| &graph.node[n]).collect()
         };
-        let inputs = fed
-            .iter()
-            .filter(|n| !constants.contains_key(*n))
-            .map(|n| ((*n).to_owned(), place(n)))
-            .collect();
-        let mut steps = Vec::new();
-        for (index, group) in groups.iter().enumerate() {
-            let nodes = || group.nodes().iter().map(|&n| &graph.node[n]);
-            let own: HashSet<&str> = nodes().flat_map(|n| &n.output).map(String::as_str).collect();
-            let outside = |name: &&str| {
-                !name.is_empty() && !own.contains(name) && !constants.contains_key(name)
-            };
-            let mut reads: Vec<String> = Vec::new();
-            for name in nodes().flat_map(|n| &n.input).map(String::as_str).filter(outside) {
-                if !made.contains(name) && !fed.contains(&name) {
+        let members: Vec<Vec<&NodeProto>> = groups.iter().map(nodes).collect();
+        let mut made_by: HashMap<&str, usize> = HashMap::new();
+        for (group, nodes) in members.iter().enumerate() {
+            made_by.extend(nodes.iter().flat_map(|n| &n.output).map(|o| (o.as_str(), group)));
+        }
+        let mut places = Places::default();
+        let fed = graph.input.iter().map(|i| i.name.as_str()).filter(|n| !constants.has(n));
+        let inputs: HashMap<String, usize> = fed.map(|n| (n.to_owned(), places.of(n))).collect();
+        let shared = shared_constants(&groups, &members, &constants);
+        let plain = outputs.iter().map(String::as_str);
+        let plain = plain.filter(|o| constants.has(o) && !made_by.contains_key(o));
+        let mut kept = Vec::new();
+        for name in shared.iter().copied().chain(plain) {
+            kept.push((places.of(name), constants.value(name)?.into()));
+        }
+        // What a group reads from outside, and which values leave the group that makes them.
+        let mut reads: Vec<Vec<&str>> = Vec::with_capacity(groups.len());
+        let mut leaving: HashSet<&str> = outputs.iter().map(String::as_str).collect();
+        for (group, nodes) in members.iter().enumerate() {
+            let mut seen = HashSet::new();
+            let mut outside = Vec::new();
+            for name in nodes.iter().flat_map(|n| &n.input).map(String::as_str) {
+                let (maker, is_shared) = (made_by.get(name), shared.contains(&name));
+                let local =
+                    name.is_empty() || maker == Some(&group) || (constants.has(name) && !is_shared);
+                if local || !seen.insert(name) {
+                    continue;
+                }
+                if maker.is_none() && !is_shared && !inputs.contains_key(name) {
                     return Err(failed(format!("nothing computes {name:?}")));
                 }
-                if !reads.iter().any(|r| r == name) {
-                    reads.push(name.to_owned());
-                }
+                leaving.insert(name);
+                outside.push(name);
             }
-            let wanted: HashSet<&str> = groups
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| *i != index)
-                .flat_map(|(_, g)| g.nodes().iter().flat_map(|&n| &graph.node[n].input))
-                .chain(outputs)
-                .map(String::as_str)
-                .collect();
-            let writes: Vec<String> = nodes()
-                .flat_map(|n| &n.output)
-                .filter(|o| wanted.contains(o.as_str()))
-                .cloned()
-                .collect();
-            let (nodes, reads_at) = (nodes().cloned().collect(), reads.iter().map(|r| place(r)));
-            let reads_at: Vec<usize> = reads_at.collect();
+            reads.push(outside);
+        }
+        let mut filters = Filters::default();
+        let mut order = Vec::with_capacity(groups.len());
+        for ((group, nodes), reads) in groups.iter().zip(&members).zip(&reads) {
+            let written = nodes.iter().flat_map(|n| &n.output).map(String::as_str);
+            let writes: Vec<&str> = written.filter(|o| leaving.contains(o)).collect();
+            let part = piece::file(&file.proto, &constants, nodes, reads, &writes);
             let work = match group {
-                Group::Piece(_) => {
-                    let part = piece::file(&file.proto, nodes, &reads, &writes);
-                    Work::Piece(Piece::load(part, &reads, &writes)?)
-                }
+                Group::Piece(_) => Work::Piece(Box::new(Piece::load(part, reads, &writes)?)),
                 Group::Convolution(_) => {
-                    Work::Convolution(Box::new(Convolution::new(file, nodes, &reads, &writes)?))
+                    let otherwise = piece::Later::new(part, reads, &writes);
+                    let made = Convolution::new(nodes, reads, &constants, &mut filters, otherwise)?;
+                    Work::Convolution(Box::new(made))
                 }
             };
-            let writes = writes.iter().map(|w| place(w)).collect();
-            steps.push(Step { work, last: vec![false; reads_at.len()], reads: reads_at, writes });
+            let last = vec![false; reads.len()];
+            let reads = reads.iter().map(|r| places.of(r)).collect();
+            let writes = writes.iter().map(|w| places.of(w)).collect();
+            order.push(Step { work, reads, last, writes });
         }
-        let outputs: Vec<usize> = outputs.iter().map(|o| place(o)).collect();
-        let places = places.len();
-        let mut read: HashSet<usize> = outputs.iter().copied().collect();
-        for step in steps.iter_mut().rev() {
+        let outputs: Vec<usize> = outputs.iter().map(|o| places.of(o)).collect();
+        let held = outputs.iter().copied().chain(kept.iter().map(|k| k.0));
+        let mut read: HashSet<usize> = held.collect();
+        for step in order.iter_mut().rev() {
             step.last = step.reads.iter().map(|r| read.insert(*r)).collect();
         }
-        Ok(Self { inputs, steps, outputs, places })
+        Ok(Self { inputs, constants: kept, order, outputs, places: places.0.len() })
     }
 
     pub(super) fn run(
@@ -117,22 +135,22 @@ impl Steps {
                 values[place] = Some(value);
             }
         }
-        for step in &self.steps {
+        for (place, value) in &self.constants {
+            values[*place] = Some(ValueOrView::View(value.as_view()));
+        }
+        for step in &self.order {
             let missing = || failed("an input of the graph was not given");
-            let mut given = Vec::with_capacity(step.reads.len());
             let mut taken: Vec<Option<ValueOrView<'_>>> = Vec::with_capacity(step.reads.len());
             for (&place, &last) in step.reads.iter().zip(&step.last) {
                 taken.push(if last { values[place].take() } else { None });
             }
+            let mut given = Vec::with_capacity(step.reads.len());
             for (slot, &place) in taken.iter().zip(&step.reads) {
                 let value = slot.as_ref().or(values[place].as_ref()).ok_or_else(missing)?;
                 given.push(value.as_view());
             }
             let results = match &step.work {
-                Work::Piece(piece) => {
-                    let given = given.into_iter().map(ValueOrView::View).collect();
-                    piece.run(given, workers)?
-                }
+                Work::Piece(piece) => piece.run(given, workers)?,
                 Work::Convolution(convolution) => convolution.run(given, workers, spare)?,
             };
             for value in taken.into_iter().flatten() {
@@ -156,4 +174,23 @@ impl Steps {
         }
         Ok(results)
     }
+}
+
+/// Large constants that several pieces read.
+fn shared_constants<'a>(
+    groups: &[Group],
+    members: &[Vec<&'a NodeProto>],
+    constants: &Constants<'_>,
+) -> BTreeSet<&'a str> {
+    let mut readers: HashMap<&str, HashSet<usize>> = HashMap::new();
+    for (index, (group, nodes)) in groups.iter().zip(members).enumerate() {
+        if matches!(group, Group::Piece(_)) {
+            for name in nodes.iter().flat_map(|n| &n.input) {
+                if constants.bytes(name) > LARGE {
+                    readers.entry(name).or_default().insert(index);
+                }
+            }
+        }
+    }
+    readers.into_iter().filter(|(_, groups)| groups.len() > 1).map(|(name, _)| name).collect()
 }
