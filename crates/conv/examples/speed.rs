@@ -33,16 +33,16 @@ fn main() {
         let mut output = vec![0.0; samples * outputs * result[0] * result[1]];
         let windows =
             if direction == Direction::Forward { result[0] * result[1] } else { side * side };
-        let work = 2.0 * (samples * inputs * outputs * 9 * windows) as f64;
+        let work = 2 * samples * inputs * outputs * 9 * windows;
         let mut best = f64::MAX;
-        for _ in 0..((3e9 / work) as usize).max(3) {
+        for _ in 0..(3_000_000_000 / work).max(3) {
             let start = Instant::now();
             filter.run(samples, [side; 2], black_box(&input), &[], &mut output, 1);
             best = best.min(start.elapsed().as_secs_f64());
         }
         println!(
             "{direction:?} stride {stride}, {inputs} to {outputs} channels, {side}²: {:.1} Gflop/s",
-            work / best / 1e9
+            work as f64 / best / 1e9
         );
     }
 }

@@ -4,7 +4,7 @@ use rten_simd::{Isa, ops::BitOps};
 
 use crate::{
     axis::{Direction, Sweep, Window},
-    filter::{LANES, Part},
+    batch::{LANES, Part},
     finish::Finish,
     product::{self, Packed, Product, Taps, VECTORS},
     spaced,
@@ -99,9 +99,7 @@ impl Direct {
             product.run(isa, &mut part.work.partial, &mut into);
         }
     }
-}
 
-impl Direct {
     /// The four passes of a transposed convolution with a stride of two, written together.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]

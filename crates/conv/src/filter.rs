@@ -3,26 +3,21 @@
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use rten_simd::{Isa, SimdOp};
 
 use crate::{
     After, Numbers,
     axis::{Direction, Sweep, Window},
+    batch::Whole,
     direct::Direct,
-    finish::Finish,
     image::Layout,
     product::{OUTPUTS, blocks},
-    tiles::Tiles,
     winograd::Winograd,
-    work::{self, Work},
 };
 
-/// The longest vector, in numbers.
-pub(crate) const LANES: usize = 16;
-/// Copies of samples that are worked on together, in numbers: a part of a small second cache.
-const IMAGES: usize = 32768;
 /// Fewer outputs in a channel would leave most of a vector unused.
 const LEAST: usize = 4;
+/// How many times larger than input and output its copy may be.
+const MOST_BORDER: usize = 16;
 
 /// The weights of a convolution.
 #[derive(Clone, Debug)]
@@ -38,7 +33,7 @@ pub struct Filter {
 
 /// The weights in the order of a method.
 #[derive(Clone, Copy)]
-enum Method<'a> {
+pub(crate) enum Method<'a> {
     Direct(&'a Direct),
     Winograd(&'a Winograd),
 }
@@ -116,9 +111,17 @@ impl Filter {
         Some([along(0)?, along(1)?])
     }
 
-    /// Whether most entries of the vectors are kept: not for an output of a few entries.
+    /// Whether this is a good way to compute an output for an input of a size: not if it has but a few entries, and not if the
+    /// windows reach so far beyond the input that its copy would be mostly border.
     pub fn suits(&self, size: [usize; 2]) -> bool {
-        self.output_size(size).is_some_and(|[rows, columns]| rows * columns >= LEAST)
+        let Some(result) = self.output_size(size) else { return false };
+        let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
+        let border = |axis: usize| {
+            let Window { size: weights, dilation, .. } = self.windows[axis];
+            result[axis].max(size[axis]).saturating_add(weights.saturating_mul(dilation))
+        };
+        let copy = border(0).saturating_mul(border(1));
+        area >= LEAST && copy <= MOST_BORDER.saturating_mul(cells.saturating_add(area))
     }
 
     /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool.
@@ -154,7 +157,17 @@ impl Filter {
         }
         let method = self.method(result);
         let layout = Layout::new(size, result, method.sweeps());
-        let whole = Whole { filter: self, method, layout, size: result, cells, area, input, after };
+        let whole = Whole {
+            inputs: self.inputs,
+            outputs: self.outputs,
+            method,
+            layout,
+            size: result,
+            cells,
+            area,
+            input,
+            after,
+        };
         if threads <= 1 {
             whole.part(0, (0, self.outputs), output);
         } else if samples >= threads {
@@ -187,96 +200,5 @@ impl Filter {
             (start, first)
         };
         sizes.chunks(sizes.len().div_ceil(threads)).map(share).collect()
-    }
-}
-
-/// A batch and what is done with it.
-struct Whole<'a> {
-    filter: &'a Filter,
-    method: Method<'a>,
-    layout: Layout,
-    size: [usize; 2],
-    /// Entries of a channel that go in.
-    cells: usize,
-    /// Entries of a channel that come out.
-    area: usize,
-    input: &'a [f32],
-    after: &'a [After<'a>],
-}
-
-impl Whole<'_> {
-    /// Some channels of the samples from `first` on that `output` has room for.
-    fn part(&self, first: usize, channels: (usize, usize), output: &mut [f32]) {
-        let Self { filter, layout, cells, .. } = self;
-        let inputs = filter.inputs;
-        let per_sample = (channels.1 - channels.0) * self.area;
-        let image = inputs * layout.plane;
-        let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
-        work::with(|work| {
-            // Vectors at the end of the last channel read a little beyond it.
-            let mut images = work.take_images(layout, together * image + 2 * LANES);
-            for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
-                let first = first + i * together;
-                let samples = output.len() / per_sample;
-                let taken = &self.input[first * inputs * cells..][..samples * inputs * cells];
-                let planes = images.chunks_exact_mut(layout.plane);
-                for (channel, plane) in taken.chunks_exact((*cells).max(1)).zip(planes) {
-                    layout.copy(channel, plane);
-                }
-                let offset = (first * filter.outputs + channels.0) * self.area;
-                let part = Part {
-                    inputs,
-                    layout,
-                    size: self.size,
-                    images: &images,
-                    samples,
-                    channels,
-                    finish: Finish { after: self.after, output, offset },
-                    work,
-                };
-                Run { method: self.method, part }.dispatch();
-            }
-            work.images = images;
-        });
-    }
-}
-
-/// Some channels of some samples.
-pub(crate) struct Part<'a> {
-    pub(crate) inputs: usize,
-    pub(crate) layout: &'a Layout,
-    /// Rows and columns that come out.
-    pub(crate) size: [usize; 2],
-    pub(crate) images: &'a [f32],
-    pub(crate) samples: usize,
-    /// The first channel and the one behind the last; they are the bounds of blocks.
-    pub(crate) channels: (usize, usize),
-    pub(crate) finish: Finish<'a>,
-    pub(crate) work: &'a mut Work,
-}
-
-impl Part<'_> {
-    /// Where tiles begin in the images: all of the first sample, then of the next.
-    pub(crate) fn places(&self, tiles: &Tiles) -> impl Iterator<Item = usize> {
-        let image = self.inputs * self.layout.plane;
-        (0..self.samples).flat_map(move |s| tiles.sources().map(move |t| s * image + t))
-    }
-}
-
-struct Run<'a> {
-    method: Method<'a>,
-    part: Part<'a>,
-}
-
-impl SimdOp for Run<'_> {
-    type Output = ();
-
-    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-    #[inline(always)]
-    fn eval<I: Isa>(mut self, isa: I) {
-        match self.method {
-            Method::Direct(direct) => direct.run(isa, &mut self.part),
-            Method::Winograd(winograd) => winograd.run(isa, &mut self.part),
-        }
     }
 }

@@ -5,6 +5,7 @@
 //! from it: a [`Filter`] holds the weights in the order in which they are read, and [`Filter::run`] applies it to a batch.
 
 mod axis;
+mod batch;
 mod direct;
 mod filter;
 mod finish;

@@ -3,7 +3,7 @@
 use rten_simd::{Isa, ops::BitOps};
 
 use crate::{
-    filter::{LANES, Part},
+    batch::{LANES, Part},
     finish::Finish,
     product,
 };

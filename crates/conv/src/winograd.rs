@@ -11,7 +11,7 @@ use rten_simd::{
 
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
-    filter::{LANES, Part},
+    batch::{LANES, Part},
     product::{Packed, Product, Taps, VECTORS},
     spaced,
     strips::{Strip, Sums, interleave, strips, write},

@@ -195,3 +195,14 @@ fn sizes_that_do_not_fit_are_refused() {
     assert_eq!(filter.output_size([9, 8]), None);
     assert_eq!(filter.output_size([9, 10]), Some([1, 2]));
 }
+
+#[test]
+fn a_copy_that_would_be_mostly_border_is_not_made() {
+    let far = Window { size: 3, dilation: 5000, before: 5000, after: 5000, ..Window::POINT };
+    let filter = Filter::new(Direction::Forward, [far; 2], [1, 1], &[0.0; 9]).expect("a filter");
+    assert_eq!(filter.output_size([8, 8]), Some([8, 8]));
+    assert!(!filter.suits([8, 8]));
+    let near = Window { size: 3, before: 1, after: 1, ..Window::POINT };
+    let filter = Filter::new(Direction::Forward, [near; 2], [1, 1], &[0.0; 9]).expect("a filter");
+    assert!(filter.suits([8, 8]) && filter.suits([2, 2]) && !filter.suits([1, 1]));
+}

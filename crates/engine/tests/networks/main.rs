@@ -1,6 +1,7 @@
 //! Derivatives of small networks that are written down here.
 
 mod common;
+mod convolutions;
 mod saturated;
 mod threads;
 mod wide_input;

@@ -118,3 +118,78 @@ impl<'a> Uses<'a> {
         chain
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taste_onnx::builders;
+
+    use super::*;
+
+    fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
+        builders::node(op, inputs, &[output], output)
+    }
+
+    fn cut(node: Vec<NodeProto>, outputs: &[&str]) -> Vec<Group> {
+        let outputs: Vec<String> = outputs.iter().map(|&o| o.to_owned()).collect();
+        let initializer = vec![builders::tensor_f64("double", &[1], &[1.0])];
+        let graph = GraphProto { node, initializer, ..GraphProto::default() };
+        groups(&graph, &outputs, |n| n.op_type == "Conv")
+    }
+
+    #[test]
+    fn what_follows_a_convolution_runs_with_it_once_its_operands_are_there() {
+        let nodes = vec![
+            node("Conv", &["x", "w"], "a"),
+            node("Exp", &["x"], "mask"),
+            node("Mul", &["a", "mask"], "b"),
+            node("Relu", &["b"], "c"),
+            node("Exp", &["c"], "y"),
+        ];
+        let wanted =
+            [Group::Piece(vec![1]), Group::Convolution(vec![0, 2, 3]), Group::Piece(vec![4])];
+        assert_eq!(cut(nodes, &["y"]), wanted);
+    }
+
+    #[test]
+    fn a_result_that_is_read_elsewhere_ends_the_group() {
+        let nodes = || {
+            vec![
+                node("Conv", &["x", "w"], "a"),
+                node("Relu", &["a"], "b"),
+                node("Conv", &["b", "w"], "c"),
+                node("Add", &["c", "a"], "d"),
+            ]
+        };
+        let separate =
+            [Group::Convolution(vec![0]), Group::Piece(vec![1]), Group::Convolution(vec![2, 3])];
+        assert_eq!(cut(nodes(), &["d"]), separate, "a is read by the sum too");
+        let wanted = [&separate[..2], &[Group::Convolution(vec![2]), Group::Piece(vec![3])]];
+        assert_eq!(cut(nodes(), &["c", "d"]), wanted.concat(), "c is an output too");
+    }
+
+    #[test]
+    fn nodes_that_a_convolution_does_not_need_wait() {
+        let nodes = vec![
+            node("Exp", &["x"], "a"),
+            node("Conv", &["x", "w"], "b"),
+            node("Exp", &["b"], "c"),
+            node("Sub", &["a", "c"], "y"),
+        ];
+        assert_eq!(cut(nodes, &["y"]), [Group::Convolution(vec![1]), Group::Piece(vec![0, 2, 3])]);
+    }
+
+    #[test]
+    fn other_precisions_and_nested_graphs_are_left_to_the_engine() {
+        let nodes = vec![node("Conv", &["x", "double"], "a"), node("Relu", &["a"], "y")];
+        assert_eq!(cut(nodes, &["y"]), [Group::Piece(vec![0, 1])]);
+        let mut branch = node("If", &["t"], "a");
+        let inner = GraphProto::default();
+        branch.attribute.push(taste_onnx::proto::AttributeProto {
+            name: "then_branch".to_owned(),
+            g: Some(Box::new(inner)),
+            ..Default::default()
+        });
+        let nodes = vec![branch, node("Conv", &["a", "w"], "y")];
+        assert_eq!(cut(nodes, &["y"]), [Group::Piece(vec![0, 1])]);
+    }
+}

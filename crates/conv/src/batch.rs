@@ -1,0 +1,108 @@
+//! A batch, a few samples at a time.
+
+use rten_simd::{Isa, SimdOp};
+
+use crate::{
+    After,
+    filter::Method,
+    finish::Finish,
+    image::Layout,
+    tiles::Tiles,
+    work::{self, Work},
+};
+
+/// The longest vector, in numbers.
+pub(crate) const LANES: usize = 16;
+/// Copies of samples that are worked on together, in numbers: a part of a small second cache.
+const IMAGES: usize = 32768;
+/// A batch and what is done with it.
+pub(crate) struct Whole<'a> {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) method: Method<'a>,
+    pub(crate) layout: Layout,
+    /// Rows and columns that come out.
+    pub(crate) size: [usize; 2],
+    /// Entries of a channel that go in.
+    pub(crate) cells: usize,
+    /// Entries of a channel that come out.
+    pub(crate) area: usize,
+    pub(crate) input: &'a [f32],
+    pub(crate) after: &'a [After<'a>],
+}
+
+impl Whole<'_> {
+    /// Some channels of the samples from `first` on that `output` has room for.
+    pub(crate) fn part(&self, first: usize, channels: (usize, usize), output: &mut [f32]) {
+        let Self { inputs, outputs, ref layout, cells, .. } = *self;
+        let per_sample = (channels.1 - channels.0) * self.area;
+        let image = inputs * layout.plane;
+        let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
+        work::with(|work| {
+            // Vectors at the end of the last channel read a little beyond it.
+            let mut images = work.take_images(layout, together * image + 2 * LANES);
+            for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
+                let first = first + i * together;
+                let samples = output.len() / per_sample;
+                let taken = &self.input[first * inputs * cells..][..samples * inputs * cells];
+                let planes = images.chunks_exact_mut(layout.plane);
+                for (channel, plane) in taken.chunks_exact(cells.max(1)).zip(planes) {
+                    layout.copy(channel, plane);
+                }
+                let offset = (first * outputs + channels.0) * self.area;
+                let part = Part {
+                    inputs,
+                    layout,
+                    size: self.size,
+                    images: &images,
+                    samples,
+                    channels,
+                    finish: Finish { after: self.after, output, offset },
+                    work,
+                };
+                Run { method: self.method, part }.dispatch();
+            }
+            work.images = images;
+        });
+    }
+}
+
+/// Some channels of some samples.
+pub(crate) struct Part<'a> {
+    pub(crate) inputs: usize,
+    pub(crate) layout: &'a Layout,
+    /// Rows and columns that come out.
+    pub(crate) size: [usize; 2],
+    pub(crate) images: &'a [f32],
+    pub(crate) samples: usize,
+    /// The first channel and the one behind the last; they are the bounds of blocks.
+    pub(crate) channels: (usize, usize),
+    pub(crate) finish: Finish<'a>,
+    pub(crate) work: &'a mut Work,
+}
+
+impl Part<'_> {
+    /// Where tiles begin in the images: all of the first sample, then of the next.
+    pub(crate) fn places(&self, tiles: &Tiles) -> impl Iterator<Item = usize> {
+        let image = self.inputs * self.layout.plane;
+        (0..self.samples).flat_map(move |s| tiles.sources().map(move |t| s * image + t))
+    }
+}
+
+struct Run<'a> {
+    method: Method<'a>,
+    part: Part<'a>,
+}
+
+impl SimdOp for Run<'_> {
+    type Output = ();
+
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn eval<I: Isa>(mut self, isa: I) {
+        match self.method {
+            Method::Direct(direct) => direct.run(isa, &mut self.part),
+            Method::Winograd(winograd) => winograd.run(isa, &mut self.part),
+        }
+    }
+}
