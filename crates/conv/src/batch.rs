@@ -13,6 +13,8 @@ use crate::{
 
 /// The longest vector, in numbers.
 pub(crate) const LANES: usize = 16;
+/// The length of vectors that most processors have.
+pub(crate) const LENGTH: usize = 8;
 /// Copies of samples that are worked on together, in numbers: a part of a small second cache.
 const IMAGES: usize = 32768;
 /// A batch and what is done with it.

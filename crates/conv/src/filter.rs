@@ -7,15 +7,14 @@ use rayon::prelude::*;
 use crate::{
     After, Numbers,
     axis::{Direction, Sweep, Window},
-    batch::Whole,
+    batch::{LENGTH, Whole},
     direct::Direct,
     image::Layout,
     product::{OUTPUTS, blocks},
+    tiles::Tiles,
     winograd::Winograd,
 };
 
-/// Fewer outputs in a channel would leave most of a vector unused.
-const LEAST: usize = 4;
 /// How many times larger than input and output its copy may be.
 const MOST_BORDER: usize = 16;
 
@@ -111,17 +110,20 @@ impl Filter {
         Some([along(0)?, along(1)?])
     }
 
-    /// Whether this is a good way to compute an output for an input of a size: not if it has but a few entries, and not if the
-    /// windows reach so far beyond the input that its copy would be mostly border.
+    /// Whether this is a good way to compute an output for an input of a size: not if it is so small that most of a vector would
+    /// be left unused, and not if windows reach so far beyond the input that its copy would be mostly border.
     pub fn suits(&self, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
         let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
-        let border = |axis: usize| {
-            let Window { size: weights, dilation, .. } = self.windows[axis];
-            result[axis].max(size[axis]).saturating_add(weights.saturating_mul(dilation))
-        };
+        let span =
+            |axis: usize| self.windows[axis].size.saturating_mul(self.windows[axis].dilation);
+        let border = |axis: usize| result[axis].max(size[axis]).saturating_add(span(axis));
         let copy = border(0).saturating_mul(border(1));
-        area >= LEAST && copy <= MOST_BORDER.saturating_mul(cells.saturating_add(area))
+        if copy > MOST_BORDER.saturating_mul(cells.saturating_add(area)) {
+            return false;
+        }
+        let vectors = Tiles::count(result, result[1] + span(1) - 1, LENGTH);
+        2 * area >= vectors * LENGTH
     }
 
     /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool.

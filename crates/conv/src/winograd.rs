@@ -11,7 +11,7 @@ use rten_simd::{
 
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
-    batch::{LANES, Part},
+    batch::{LANES, LENGTH, Part},
     product::{Packed, Product, Taps, VECTORS},
     spaced,
     strips::{Strip, Sums, interleave, strips, write},
@@ -27,8 +27,6 @@ const TRANSFORMED: usize = 32768;
 /// At least this many vectors are worked on together, for every weight is read once for them.
 const FEWEST: usize = 4;
 
-/// The length of vectors that most processors have.
-const LENGTH: usize = 8;
 /// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
 const TRANSFORM: usize = 190;
 const WRITE: usize = 30;

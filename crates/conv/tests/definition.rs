@@ -197,7 +197,7 @@ fn sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_copy_that_would_be_mostly_border_is_not_made() {
+fn what_would_be_mostly_border_or_unused_is_left_to_others() {
     let far = Window { size: 3, dilation: 5000, before: 5000, after: 5000, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [far; 2], [1, 1], &[0.0; 9]).expect("a filter");
     assert_eq!(filter.output_size([8, 8]), Some([8, 8]));
@@ -205,4 +205,7 @@ fn a_copy_that_would_be_mostly_border_is_not_made() {
     let near = Window { size: 3, before: 1, after: 1, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [near; 2], [1, 1], &[0.0; 9]).expect("a filter");
     assert!(filter.suits([8, 8]) && filter.suits([2, 2]) && !filter.suits([1, 1]));
+    let wide = Window { size: 30, ..Window::POINT };
+    let filter = Filter::new(Direction::Forward, [wide; 2], [1, 1], &[0.0; 900]).expect("a filter");
+    assert!(filter.suits([45, 45]) && !filter.suits([32, 32]), "three outputs in a row");
 }
