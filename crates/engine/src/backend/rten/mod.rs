@@ -28,14 +28,15 @@ fn failed(message: impl ToString) -> Error {
 
 /// Runs a part of the engine; a panic in it becomes an error.
 fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => result.map_err(failed),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(failed(format!("the engine panicked: {}", text.unwrap_or("it does not say why"))))
-        }
-    }
+    caught(|| run().map_err(failed))
+}
+
+fn caught<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(failed(format!("the engine panicked: {}", text.unwrap_or("it does not say why"))))
+    })
 }
 
 /// Operators that take windows along axes.
@@ -113,7 +114,7 @@ impl Session for RtenSession {
         }
         let Self { steps, workers, spare } = self;
         // Within the pool, so that no step has to change threads.
-        let results = workers.pool.run(|| steps.run(inputs, workers, spare))?;
+        let results = caught(|| workers.pool.run(|| steps.run(inputs, workers, spare)))?;
         results.into_iter().map(from_rten).collect()
     }
 }
