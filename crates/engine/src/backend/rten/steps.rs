@@ -68,6 +68,12 @@ impl Steps {
         let fed = graph.input.iter().map(|i| i.name.as_str()).filter(|n| !constants.has(n));
         let inputs: HashMap<String, usize> = fed.map(|n| (n.to_owned(), places.of(n))).collect();
         let shared = shared_constants(&groups, &members, &constants);
+        let known = |name: &str| {
+            made_by.contains_key(name) || inputs.contains_key(name) || constants.has(name)
+        };
+        if let Some(missing) = outputs.iter().find(|o| !known(o)) {
+            return Err(failed(format!("nothing computes the output {missing:?}")));
+        }
         let plain = outputs.iter().map(String::as_str);
         let plain = plain.filter(|o| constants.has(o) && !made_by.contains_key(o));
         let mut kept = Vec::new();
