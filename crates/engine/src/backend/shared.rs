@@ -19,6 +19,8 @@ use crate::{Error, Value};
 
 /// A part's inputs take about this many bytes: a network's widest layer is some times wider, and the cache a few times larger.
 const PART: usize = 192 << 10;
+/// Layers over pictures are wider by this factor than layers over rows of numbers.
+const PICTURE: usize = 4;
 /// Fewer samples would read the weights too often.
 const FEWEST: usize = 4;
 
@@ -73,7 +75,7 @@ impl Samples {
         Some(Self { feeds, outputs: vec![Output::Joined(0); outputs] })
     }
 
-    /// The number of samples in the feeds and the bytes of one, if the feeds agree on it.
+    /// The number of samples in the feeds and the bytes that count for one, if the feeds agree on it.
     fn count(&self, feeds: &[(&str, &Value)]) -> Option<(usize, usize)> {
         let mut rows = None;
         let mut elements = 0;
@@ -83,7 +85,8 @@ impl Samples {
                 if *rows.get_or_insert(found) != found {
                     return None;
                 }
-                elements += value.shape().iter().product::<usize>();
+                let widened = if value.shape().len() > 2 { PICTURE } else { 1 };
+                elements += widened * value.shape().iter().product::<usize>();
             }
         }
         let rows = rows?;
