@@ -6,6 +6,7 @@ use crate::{
     axis::{Direction, Sweep, Window},
     batch::{LANES, Part},
     finish::Finish,
+    image::Layout,
     product::{self, Packed, Product, Taps, VECTORS},
     spaced,
     strips::{Sums, interleave, strips, write},
@@ -26,6 +27,30 @@ struct Pass {
     sweeps: [usize; 2],
     taps: Vec<[isize; 2]>,
     weights: Packed,
+}
+
+/// What all passes read.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    layout: &'a Layout,
+    images: &'a [f32],
+    outputs: (usize, usize),
+}
+
+impl<'a> Source<'a> {
+    fn of(part: &Part<'a>) -> Self {
+        Self { layout: part.layout, images: part.images, outputs: part.channels }
+    }
+
+    fn taps(self, pass: &Pass) -> Taps {
+        Taps::new(pass.taps.iter().map(|&t| self.layout.tap(t)).collect())
+    }
+
+    /// Sums of a pass in the vectors that begin at `sources`.
+    fn product(self, pass: &'a Pass, taps: &'a Taps, sources: &'a [usize]) -> Product<'a> {
+        let Self { layout, images, outputs } = self;
+        Product { weights: &pass.weights, images, plane: layout.plane, taps, sources, outputs }
+    }
 }
 
 impl Direct {
@@ -65,6 +90,7 @@ impl Direct {
         if self.sweeps.iter().all(by_two) {
             return self.run_by_two(isa, part);
         }
+        let source = Source::of(part);
         for pass in &self.passes {
             let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][pass.sweeps[axis]]);
             let counts = [y.count(part.size[0]), x.count(part.size[1])];
@@ -73,15 +99,8 @@ impl Direct {
             }
             let tiles = Tiles::new(counts, part.layout.row(), lanes);
             let sources: Vec<usize> = part.places(&tiles).collect();
-            let taps = Taps::new(pass.taps.iter().map(|&t| part.layout.tap(t)).collect());
-            let product = Product {
-                weights: &pass.weights,
-                images: part.images,
-                plane: part.layout.plane,
-                taps: &taps,
-                sources: &sources,
-                outputs: part.channels,
-            };
+            let taps = source.taps(pass);
+            let product = source.product(pass, &taps, &sources);
             let [height, width] = part.size;
             let (area, (first, end)) = (height * width, part.channels);
             let at =
@@ -94,8 +113,14 @@ impl Direct {
                     runs => Target::Runs(base, runs),
                 }));
             }
-            let mut into =
-                Into { finish: &mut part.finish, targets: &targets, at, first, area, step: x.step };
+            let mut into = Output {
+                finish: &mut part.finish,
+                targets: &targets,
+                at,
+                first,
+                area,
+                step: x.step,
+            };
             product.run(isa, &mut part.work.partial, &mut into);
         }
     }
@@ -110,17 +135,11 @@ impl Direct {
         let sources: Vec<usize> = strips.iter().map(|s| s.source).collect();
         let row = (strips.len() + VECTORS) * ops.len();
         let size = (end - first) * row + LANES;
+        let source = Source::of(part);
         let summed = room(&mut part.work.summed, self.passes.len() * size);
         for (pass, into) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
-            let taps = Taps::new(pass.taps.iter().map(|&t| part.layout.tap(t)).collect());
-            let product = Product {
-                weights: &pass.weights,
-                images: part.images,
-                plane: part.layout.plane,
-                taps: &taps,
-                sources: &sources,
-                outputs: part.channels,
-            };
+            let taps = source.taps(pass);
+            let product = source.product(pass, &taps, &sources);
             product.run(isa, &mut part.work.partial, &mut Sums { into, row, first });
         }
         let mut lines = vec![[[0.0; 2 * LANES]; 2]; strips.len()];
@@ -146,7 +165,7 @@ enum Target<'a> {
 }
 
 /// The output that sums are written to.
-struct Into<'a, 'b, P> {
+struct Output<'a, 'b, P> {
     finish: &'a mut Finish<'b>,
     targets: &'a [Target<'a>],
     /// Where a run begins in a channel.
@@ -159,7 +178,7 @@ struct Into<'a, 'b, P> {
     step: usize,
 }
 
-impl<I: Isa, P: Fn(&Run) -> usize> product::Finish<I> for Into<'_, '_, P> {
+impl<I: Isa, P: Fn(&Run) -> usize> product::Sink<I> for Output<'_, '_, P> {
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     fn block<const OC: usize, const V: usize>(

@@ -63,8 +63,8 @@ impl Taps {
     }
 }
 
-/// What is done with sums.
-pub(crate) trait Finish<I: Isa> {
+/// What takes sums.
+pub(crate) trait Sink<I: Isa> {
     /// Takes sums of outputs from `output` on, each in `count` vectors from `vector` on.
     fn block<const OC: usize, const V: usize>(
         &mut self,
@@ -91,10 +91,10 @@ pub(crate) struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Hands all sums to `finish`, block by block.
+    /// Hands all sums to `sink`, block by block.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn run<I: Isa>(self, isa: I, partial: &mut Vec<f32>, finish: &mut impl Finish<I>) {
+    pub(crate) fn run<I: Isa>(self, isa: I, partial: &mut Vec<f32>, sink: &mut impl Sink<I>) {
         let Packed { inputs, outputs, taps, .. } = *self.weights;
         let most = WEIGHTS / (OUTPUTS * taps.max(1));
         let several = usize::from(inputs > most);
@@ -105,12 +105,12 @@ impl Product<'_> {
             if first >= self.outputs.0 && first < self.outputs.1 {
                 let partial = &mut *partial;
                 match block {
-                    6 => self.block::<I, 6, 2>(isa, first, most, partial, finish),
-                    5 => self.block::<I, 5, 2>(isa, first, most, partial, finish),
-                    4 => self.block::<I, 4, 2>(isa, first, most, partial, finish),
-                    3 => self.block::<I, 3, 3>(isa, first, most, partial, finish),
-                    2 => self.block::<I, 2, 4>(isa, first, most, partial, finish),
-                    _ => self.block::<I, 1, 4>(isa, first, most, partial, finish),
+                    6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
+                    5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
+                    4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
+                    3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
+                    2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
+                    _ => self.block::<I, 1, 4>(isa, first, most, partial, sink),
                 }
             }
             first += block;
@@ -126,7 +126,7 @@ impl Product<'_> {
         first: usize,
         most: usize,
         partial: &mut [f32],
-        finish: &mut impl Finish<I>,
+        sink: &mut impl Sink<I>,
     ) {
         let ops = isa.f32();
         let Packed { ref weights, inputs, taps, .. } = *self.weights;
@@ -153,7 +153,7 @@ impl Product<'_> {
                 }
                 self.add(isa, images, block, sources, now, &mut sums);
                 if is_last {
-                    finish.block(isa, first, start, (end + 1 - start).min(V), &sums);
+                    sink.block(isa, first, start, (end + 1 - start).min(V), &sums);
                     continue;
                 }
                 for (o, sums) in sums.iter().enumerate() {

@@ -50,7 +50,7 @@ pub(crate) struct Sums<'a> {
     pub(crate) first: usize,
 }
 
-impl<I: Isa> product::Finish<I> for Sums<'_> {
+impl<I: Isa> product::Sink<I> for Sums<'_> {
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     fn block<const OC: usize, const V: usize>(

@@ -160,16 +160,10 @@ impl Session for SharedSession {
         // Which thread runs what does not depend on their pace, so that results don't either.
         let each = parts.len().div_ceil(self.workers.len());
         let samples = &self.samples;
-        // Threads of their own: one of a pool that waits for a session would take the work of another in the meantime.
-        let results: Vec<_> = thread::scope(|scope| {
-            let runs = self.workers.iter_mut().zip(parts.chunks(each));
-            let run =
-                |(session, parts)| scope.spawn(move || run_parts(session, samples, feeds, parts));
-            let running: Vec<_> = runs.map(run).collect();
-            running.into_iter().map(ScopedJoinHandle::join).collect()
-        });
-        let results = results.into_iter().map(|r| r.unwrap_or_else(|p| panic::resume_unwind(p)));
-        let results = results.collect::<Result<Vec<_>, Error>>()?;
+        let results = match &mut self.workers[..] {
+            [alone] => vec![run_parts(alone, samples, feeds, &parts)?],
+            workers => run_beside_each_other(workers, samples, feeds, parts.chunks(each))?,
+        };
         let mut results: Vec<_> = results.into_iter().flatten().map(Vec::into_iter).collect();
         let together = |how: &Output| {
             let parts: Vec<Value> = results.iter_mut().filter_map(Iterator::next).collect();
@@ -180,6 +174,22 @@ impl Session for SharedSession {
         };
         samples.outputs.iter().map(together).collect()
     }
+}
+
+/// Runs what each session is given, on threads of their own: one of a pool that waits for a session would take the work of
+/// another in the meantime.
+fn run_beside_each_other<'a>(
+    sessions: &mut [Box<dyn Session>],
+    samples: &Samples,
+    feeds: &[(&str, &Value)],
+    shares: impl Iterator<Item = &'a [(usize, usize)]>,
+) -> Result<Vec<Vec<Vec<Value>>>, Error> {
+    let results: Vec<_> = thread::scope(|scope| {
+        let run = |(session, parts)| scope.spawn(move || run_parts(session, samples, feeds, parts));
+        let running: Vec<_> = sessions.iter_mut().zip(shares).map(run).collect();
+        running.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    results.into_iter().map(|r| r.unwrap_or_else(|p| panic::resume_unwind(p))).collect()
 }
 
 fn run_parts(
