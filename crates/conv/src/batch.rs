@@ -7,6 +7,7 @@ use crate::{
     filter::Method,
     finish::Finish,
     image::Layout,
+    strips::Channel,
     tiles::Tiles,
     work::{self, Work},
 };
@@ -60,9 +61,8 @@ impl Whole<'_> {
                     samples,
                     channels,
                     finish: Finish { after: self.after, output, offset },
-                    work,
                 };
-                Run { method: self.method, part }.dispatch();
+                Run { method: self.method, part, work }.dispatch();
             }
             work.images = images;
         });
@@ -80,10 +80,16 @@ pub(crate) struct Part<'a> {
     /// The first channel and the one behind the last; they are the bounds of blocks.
     pub(crate) channels: (usize, usize),
     pub(crate) finish: Finish<'a>,
-    pub(crate) work: &'a mut Work,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    /// A channel of the output, by its place among those of the part.
+    pub(crate) fn channel(&mut self, place: usize) -> Channel<'_, 'a> {
+        let [height, width] = self.size;
+        let (number, start) = (self.channels.0 + place, place * height * width);
+        Channel { finish: &mut self.finish, number, start, width }
+    }
+
     /// Where tiles begin in the images: all of the first sample, then of the next.
     pub(crate) fn places(&self, tiles: &Tiles) -> impl Iterator<Item = usize> {
         let image = self.inputs * self.layout.plane;
@@ -94,6 +100,7 @@ impl Part<'_> {
 struct Run<'a> {
     method: Method<'a>,
     part: Part<'a>,
+    work: &'a mut Work,
 }
 
 impl SimdOp for Run<'_> {
@@ -103,8 +110,8 @@ impl SimdOp for Run<'_> {
     #[inline(always)]
     fn eval<I: Isa>(mut self, isa: I) {
         match self.method {
-            Method::Direct(direct) => direct.run(isa, &mut self.part),
-            Method::Winograd(winograd) => winograd.run(isa, &mut self.part),
+            Method::Direct(direct) => direct.run(isa, &mut self.part, self.work),
+            Method::Winograd(winograd) => winograd.run(isa, &mut self.part, self.work),
         }
     }
 }

@@ -7,11 +7,12 @@ use crate::{
     batch::{LANES, Part},
     finish::Finish,
     image::Layout,
+    pairs::by_turns,
     product::{self, Packed, Product, Taps, VECTORS},
     spaced,
-    strips::{Sums, interleave, strips, write},
+    strips::{Strip, strips},
     tiles::{Run, Tiles},
-    work::room,
+    work::{Work, room},
 };
 
 /// The weights of every pass.
@@ -84,11 +85,11 @@ impl Direct {
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
+    pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
         let lanes = isa.f32().len();
         let by_two = |sweeps: &Vec<Sweep>| sweeps.iter().all(|s| s.step == 2);
         if self.sweeps.iter().all(by_two) {
-            return self.run_by_two(isa, part);
+            return self.run_by_two(isa, part, work);
         }
         let source = Source::of(part);
         for pass in &self.passes {
@@ -121,36 +122,70 @@ impl Direct {
                 area,
                 step: x.step,
             };
-            product.run(isa, &mut part.work.partial, &mut into);
+            product.run(isa, &mut work.partial, &mut into);
         }
     }
 
     /// The four passes of a transposed convolution with a stride of two, written together.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    fn run_by_two<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
+    fn run_by_two<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
         let ops = isa.f32();
         let (first, end) = part.channels;
-        let strips = strips(part, part.size.map(|s| s.div_ceil(2)), ops.len());
-        let sources: Vec<usize> = strips.iter().map(|s| s.source).collect();
-        let row = (strips.len() + VECTORS) * ops.len();
+        // A vector of each pass makes two strips.
+        let strips = strips(part, ops.len(), 2);
+        let place = |s: &Strip| {
+            let image = s.sample * part.inputs * part.layout.plane;
+            image + s.row / 2 * part.layout.row() + s.column / 2
+        };
+        let sources: Vec<usize> = strips.iter().step_by(2).map(place).collect();
+        let row = (sources.len() + VECTORS) * ops.len();
         let size = (end - first) * row + LANES;
         let source = Source::of(part);
-        let summed = room(&mut part.work.summed, self.passes.len() * size);
+        let summed = room(&mut work.summed, self.passes.len() * size);
         for (pass, into) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
             let taps = source.taps(pass);
             let product = source.product(pass, &taps, &sources);
-            product.run(isa, &mut part.work.partial, &mut Sums { into, row, first });
+            product.run(isa, &mut work.partial, &mut Sums { into, row, first });
         }
-        let mut lines = vec![[[0.0; 2 * LANES]; 2]; strips.len()];
-        for channel in first..end {
-            for (i, lines) in lines.iter_mut().enumerate() {
-                let at = (channel - first) * row + i * ops.len();
-                let [a, b, c, d] = spaced::load(isa, summed, at, size);
-                interleave(isa, [[a, b], [c, d]], lines);
+        for place in 0..end - first {
+            let mut channel = part.channel(place);
+            for (i, pair) in strips.chunks_exact(2).enumerate() {
+                let [a, b, c, d] = spaced::load(isa, summed, place * row + i * ops.len(), size);
+                channel.write(isa, pair, [by_turns(isa, [a, b]), by_turns(isa, [c, d])]);
             }
-            let base = (channel - first) * part.size[0] * part.size[1];
-            write(isa, &mut part.finish, part.size, channel, base, &strips, &lines);
+        }
+    }
+}
+
+/// Sums of one pass for every output.
+struct Sums<'a> {
+    into: &'a mut [f32],
+    /// From one output to the next.
+    row: usize,
+    /// The first output.
+    first: usize,
+}
+
+impl<I: Isa> product::Sink<I> for Sums<'_> {
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn block<const OC: usize, const V: usize>(
+        &mut self,
+        isa: I,
+        output: usize,
+        vector: usize,
+        _count: usize,
+        sums: &[[I::F32; V]; OC],
+    ) {
+        let ops = isa.f32();
+        let start = (output - self.first) * self.row + vector * ops.len();
+        for (o, sums) in sums.iter().enumerate() {
+            // Vectors beyond the last one are not read.
+            let row = &mut self.into[start + o * self.row..][..V * ops.len()];
+            for (&sum, place) in sums.iter().zip(row.chunks_exact_mut(ops.len())) {
+                ops.store(sum, place);
+            }
         }
     }
 }
@@ -193,7 +228,9 @@ impl<I: Isa, P: Fn(&Run) -> usize> product::Sink<I> for Output<'_, '_, P> {
             let base = (output + o - self.first) * self.area;
             for (target, &sum) in self.targets[vector..vector + count].iter().zip(sums) {
                 match *target {
-                    Target::Whole(place) => self.finish.vector(isa, output + o, base + place, sum),
+                    Target::Whole(place) => {
+                        self.finish.vectors(isa, output + o, base + place, [sum]);
+                    }
                     Target::Runs(sample, runs) => {
                         let mut values = [0.0; LANES];
                         isa.f32().store(sum, &mut values);

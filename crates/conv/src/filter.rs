@@ -44,6 +44,14 @@ impl Method<'_> {
             Self::Winograd(winograd) => winograd.sweeps(),
         }
     }
+
+    /// The sizes of blocks of channels that are summed together.
+    fn blocks(&self, outputs: usize) -> Vec<usize> {
+        match self {
+            Self::Direct(_) => blocks(outputs, OUTPUTS).collect(),
+            Self::Winograd(winograd) => winograd.blocks().to_vec(),
+        }
+    }
 }
 
 impl Filter {
@@ -180,7 +188,7 @@ impl Filter {
             let mut parts = Vec::new();
             let mut rest = output;
             for sample in 0..samples {
-                for (first, end) in self.shares(threads) {
+                for (first, end) in shares(&whole.method.blocks(self.outputs), threads) {
                     let (part, others) = rest.split_at_mut((end - first) * area);
                     parts.push((sample, (first, end), part));
                     rest = others;
@@ -191,16 +199,15 @@ impl Filter {
                 .for_each(|(sample, channels, out)| whole.part(sample, channels, out));
         }
     }
+}
 
-    /// Channels for every thread, in whole blocks.
-    fn shares(&self, threads: usize) -> Vec<(usize, usize)> {
-        let sizes: Vec<usize> = blocks(self.outputs, OUTPUTS).collect();
-        let mut first = 0;
-        let share = |blocks: &[usize]| {
-            let start = first;
-            first += blocks.iter().sum::<usize>();
-            (start, first)
-        };
-        sizes.chunks(sizes.len().div_ceil(threads)).map(share).collect()
-    }
+/// Channels for every thread, in whole blocks.
+fn shares(sizes: &[usize], threads: usize) -> Vec<(usize, usize)> {
+    let mut first = 0;
+    let share = |blocks: &[usize]| {
+        let start = first;
+        first += blocks.iter().sum::<usize>();
+        (start, first)
+    };
+    sizes.chunks(sizes.len().div_ceil(threads)).map(share).collect()
 }

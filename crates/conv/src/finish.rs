@@ -16,28 +16,42 @@ pub(crate) struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Writes a vector of a channel to an entry and those behind it.
+    /// Writes vectors of a channel to an entry and those behind it.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn vector<I: Isa>(&mut self, isa: I, channel: usize, at: usize, sum: I::F32) {
+    pub(crate) fn vectors<I: Isa, const N: usize>(
+        &mut self,
+        isa: I,
+        channel: usize,
+        at: usize,
+        mut sums: [I::F32; N],
+    ) {
         let ops = isa.f32();
         let numbers = |numbers: &Numbers<'_>| match numbers {
-            Numbers::Entries(n) => {
-                let [numbers] = spaced::load(isa, n, self.offset + at, 0);
-                numbers
-            }
-            Numbers::Channels(n) => ops.splat(n[channel]),
+            Numbers::Entries(n) => spaced::load(isa, n, self.offset + at, ops.len()),
+            Numbers::Channels(n) => [ops.splat(n[channel]); N],
         };
-        let mut value = sum;
         for step in self.after {
-            value = match step {
-                After::Add(n) => ops.add(value, numbers(n)),
-                After::Mul(n) => ops.mul(value, numbers(n)),
+            match step {
+                After::Add(n) => {
+                    for (sum, &n) in sums.iter_mut().zip(&numbers(n)) {
+                        *sum = ops.add(*sum, n);
+                    }
+                }
+                After::Mul(n) => {
+                    for (sum, &n) in sums.iter_mut().zip(&numbers(n)) {
+                        *sum = ops.mul(*sum, n);
+                    }
+                }
                 // Not a maximum, which may drop NaN.
-                After::Relu => ops.select(ops.zero(), value, ops.lt(value, ops.zero())),
-            };
+                After::Relu => {
+                    for sum in &mut sums {
+                        *sum = ops.select(ops.zero(), *sum, ops.lt(*sum, ops.zero()));
+                    }
+                }
+            }
         }
-        spaced::store(isa, self.output, at, 0, &[value]);
+        spaced::store(isa, self.output, at, ops.len(), &sums);
     }
 
     /// Writes numbers of a channel to an entry and every `step`-th behind it.

@@ -6,7 +6,7 @@
 //!
 //! `filter` chooses a method, `direct` or `winograd`; `batch` takes a few samples at a time through it. Where windows lie is in
 //! `axis`, how the copy is laid out in `image`, how outputs make up vectors in `tiles` and `strips`; all arithmetic that counts is in
-//! `product`, and what becomes of a sum in `finish`. `spaced` and `work` are vectors and memory.
+//! `product`, and what becomes of a sum in `finish`. `spaced`, `pairs` and `work` are vectors and memory.
 
 mod axis;
 mod batch;
@@ -14,6 +14,7 @@ mod direct;
 mod filter;
 mod finish;
 mod image;
+mod pairs;
 mod product;
 mod spaced;
 mod strips;

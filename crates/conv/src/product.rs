@@ -135,7 +135,12 @@ impl Product<'_> {
         for block in blocks(inputs, most) {
             let (now, later) = weights.split_at(block * taps * OC);
             weights = later;
-            let images = &self.images[done * self.plane..];
+            let planes = Planes {
+                numbers: &self.images[done * self.plane..],
+                count: block,
+                distance: self.plane,
+                taps: self.taps,
+            };
             let (is_first, is_last) = (done == 0, done + block == inputs);
             done += block;
             for start in (0..self.sources.len()).step_by(V) {
@@ -143,15 +148,16 @@ impl Product<'_> {
                 let end = self.sources.len() - 1;
                 let sources = std::array::from_fn(|v| self.sources[(start + v).min(end)]);
                 let kept = |o: usize, v: usize| (start * OC + o * V + v) * ops.len();
-                let mut sums = [[ops.zero(); V]; OC];
+                let mut sums = [[[ops.zero(); V]; OC]];
                 if !is_first {
-                    for (o, sums) in sums.iter_mut().enumerate() {
+                    for (o, sums) in sums[0].iter_mut().enumerate() {
                         for (v, sum) in sums.iter_mut().enumerate() {
                             *sum = ops.load(&partial[kept(o, v)..]);
                         }
                     }
                 }
-                self.add(isa, images, block, sources, now, &mut sums);
+                planes.add(isa, [sources], now, &mut sums);
+                let [sums] = sums;
                 if is_last {
                     sink.block(isa, first, start, (end + 1 - start).min(V), &sums);
                     continue;
@@ -164,41 +170,56 @@ impl Product<'_> {
             }
         }
     }
+}
 
-    /// Adds the products of some inputs to sums of `OC` outputs in `V` vectors.
+/// Planes of numbers, and what is read of each.
+#[derive(Clone, Copy)]
+pub(crate) struct Planes<'a> {
+    pub(crate) numbers: &'a [f32],
+    /// How many there are, and from one to the next.
+    pub(crate) count: usize,
+    pub(crate) distance: usize,
+    pub(crate) taps: &'a Taps,
+}
+
+impl Planes<'_> {
+    /// Adds weights times vectors, summed over planes and taps, to `P` sums for each of `OC` outputs in `V` vectors; `sources` are the places
+    /// of vectors in the first plane. Weights are in the order planes × taps × `P` × `OC`.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[expect(unsafe_code, reason = "checks in the innermost loop would take a third of the time")]
     #[inline(always)]
-    fn add<I: Isa, const OC: usize, const V: usize>(
+    pub(crate) fn add<I: Isa, const P: usize, const OC: usize, const V: usize>(
         self,
         isa: I,
-        images: &[f32],
-        planes: usize,
-        sources: [usize; V],
+        sources: [[usize; V]; P],
         weights: &[f32],
-        totals: &mut [[I::F32; V]; OC],
+        totals: &mut [[[I::F32; V]; OC]; P],
     ) {
         let ops = isa.f32();
         let taps = &self.taps.offsets[..];
-        let end = planes.saturating_sub(1) * self.plane + self.taps.reach + ops.len();
-        assert!(weights.len() >= planes * taps.len() * OC, "there is a weight for every product");
-        assert!(sources.iter().all(|s| s + end <= images.len()), "vectors lie in the images");
+        let end = self.count.saturating_sub(1) * self.distance + self.taps.reach + ops.len();
+        let needed = self.count * taps.len() * P * OC;
+        assert!(weights.len() >= needed, "there is a weight for every product");
+        let within = sources.iter().flatten().all(|s| s + end <= self.numbers.len());
+        assert!(within, "vectors lie in the planes");
         let mut sums = *totals;
-        for plane in 0..planes {
+        for plane in 0..self.count {
             for (tap, &offset) in taps.iter().enumerate() {
-                // SAFETY: plane < planes and tap < taps.len(), so that the weights are within planes · taps · OC of them; no tap
-                // reads beyond the reach, so that a vector ends at most at its source + end, within the images.
+                // SAFETY: plane < count and tap < taps.len(), so that the weights are within count · taps · P · OC of them; no tap
+                // reads beyond the reach, so that a vector ends at most at its source + end, within the numbers.
                 unsafe {
-                    let weights = weights.as_ptr().add((plane * taps.len() + tap) * OC);
-                    let images = images.as_ptr().add(plane * self.plane + offset);
-                    let mut values = [ops.zero(); V];
-                    for (value, source) in values.iter_mut().zip(sources) {
-                        *value = ops.load_ptr(images.add(source));
-                    }
-                    for (o, sums) in sums.iter_mut().enumerate() {
-                        let weight = ops.splat(*weights.add(o));
-                        for (sum, &value) in sums.iter_mut().zip(&values) {
-                            *sum = ops.mul_add(value, weight, *sum);
+                    let weights = weights.as_ptr().add((plane * taps.len() + tap) * P * OC);
+                    let numbers = self.numbers.as_ptr().add(plane * self.distance + offset);
+                    for (p, (sums, sources)) in sums.iter_mut().zip(sources).enumerate() {
+                        let mut values = [ops.zero(); V];
+                        for (value, source) in values.iter_mut().zip(sources) {
+                            *value = ops.load_ptr(numbers.add(source));
+                        }
+                        for (o, sums) in sums.iter_mut().enumerate() {
+                            let weight = ops.splat(*weights.add(p * OC + o));
+                            for (sum, &value) in sums.iter_mut().zip(&values) {
+                                *sum = ops.mul_add(value, weight, *sum);
+                            }
                         }
                     }
                 }

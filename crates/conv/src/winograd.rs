@@ -1,8 +1,14 @@
 //! Windows of 3 × 3 entries with fewer multiplications: F(2 × 2, 3 × 3) of Winograd, as in Lavin and Gray, "Fast algorithms for
 //! convolutional neural networks", 2016.
 //!
-//! Four outputs y = Aᵀ[(G g Gᵀ) ⊙ (Bᵀ d B)]A of 4 × 4 inputs d and a window g take 16 products instead of 36. Sums over inputs
-//! are taken before Aᵀ(·)A, so that the products of all inputs and outputs are 16 products of matrices.
+//! Four outputs y = Aᵀ[(G g Gᵀ) ⊙ (Bᵀ d B)]A of 4 × 4 inputs d and a window g take 16 products instead of 36, and sums over inputs
+//! are taken before Aᵀ(·)A. Here the last rows of Aᵀ and Bᵀ have the opposite sign, so that
+//! Bᵀd = (d₀ − d₂, d₁ + d₂, d₂ − d₁, d₃ − d₁) and Aᵀm = (m₀ + m₁ + m₂, m₁ − m₂ + m₃).
+//!
+//! A few tiles go through all channels at a time, and one row of Bᵀ d B after the other, so that what is read for every output
+//! stays in the first cache.
+
+use std::ops::Range;
 
 use rten_simd::{
     Isa,
@@ -11,33 +17,44 @@ use rten_simd::{
 
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
-    batch::{LANES, LENGTH, Part},
-    product::{Packed, Product, Taps, VECTORS},
+    batch::{LENGTH, Part},
+    pairs::{apart, together},
+    product::{Planes, Taps, blocks},
     spaced,
-    strips::{Strip, Sums, interleave, strips, write},
+    strips::{Channel, Strip, strips},
     tiles::Tiles,
-    work::room,
+    work::{Work, room},
 };
 
 /// Entries of d along an axis, and products of a tile along an axis.
 const SIDE: usize = 4;
 const PRODUCTS: usize = SIDE * SIDE;
-/// Transformed inputs and outputs of vectors that are worked on together, in numbers: half of a small second cache.
-const TRANSFORMED: usize = 32768;
-/// At least this many vectors are worked on together, for every weight is read once for them.
-const FEWEST: usize = 4;
+/// Columns of products that are summed together. Sums of the first two become Aᵀ(m₁, m₂), to which the others are added.
+const PAIRS: [[usize; 2]; 2] = [[1, 2], [0, 3]];
+/// Vectors of tiles that are worked on together, each of which has the tiles of two strips.
+const VECTORS: usize = 2;
+/// Sums of this many channels are kept in registers.
+const OUTPUTS: usize = 3;
+/// At most this many inputs are summed at a time: a row of their products takes half of a small first cache.
+const INPUTS: usize = 64;
 
-/// What transforms of a vector of a channel cost, and writing one, in multiplications of vectors; measured.
-const TRANSFORM: usize = 190;
-const WRITE: usize = 30;
+/// What is spent on a vector of tiles of an input and of an output beside products, in multiplications of vectors; measured.
+const ENTER: usize = 150;
+const LEAVE: usize = 95;
+/// The same for a vector of outputs that is summed directly.
+const COPY: usize = 12;
+const WRITE: usize = 20;
 
 /// Transformed weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Winograd {
-    /// Windows of 4 entries, 2 apart.
+    /// Windows of 4 entries.
     sweeps: [Vec<Sweep>; 2],
-    /// For every product.
-    weights: Vec<Packed>,
+    /// Blocks of inputs × rows of products × blocks of outputs × pairs of columns × inputs of the block × columns × outputs of
+    /// the block.
+    weights: Vec<f32>,
+    /// The sizes of blocks of outputs.
+    blocks: Vec<usize>,
 }
 
 impl Winograd {
@@ -48,12 +65,11 @@ impl Winograd {
         size: [usize; 2],
     ) -> bool {
         let close = |w: Window| w.size == 3 && w.stride == 1 && w.dilation == 1 && w.extra == 0;
-        // Costs in multiplications of vectors.
-        let [rows, columns] = size.map(|s| s.div_ceil(2));
-        let (pairs, strips) = (inputs * outputs, rows * columns.div_ceil(LENGTH));
-        let products = rows * columns * PRODUCTS * pairs / LENGTH;
-        let here = products + strips * TRANSFORM * (inputs + outputs);
-        let direct = Tiles::count(size, size[1] + 2, LENGTH) * (9 * pairs + WRITE * outputs);
+        let pairs = inputs * outputs;
+        let vectors = (size[0].div_ceil(2) * size[1].div_ceil(LENGTH)).div_ceil(2);
+        let here = vectors * (PRODUCTS * pairs + ENTER * inputs + LEAVE * outputs);
+        let directly = Tiles::count(size, size[1] + 2, LENGTH);
+        let direct = directly * (9 * pairs + COPY * inputs + WRITE * outputs);
         windows.into_iter().all(close) && here < direct
     }
 
@@ -72,20 +88,36 @@ impl Winograd {
                 transformed_weights(g)
             })
             .collect();
-        let product = |p: usize| {
-            Packed::new([outputs, inputs, 1], |output, input, _| {
-                transformed[output * inputs + input][p]
-            })
-        };
+        let mut weights = Vec::with_capacity(transformed.len() * PRODUCTS);
+        for inputs_now in ranges(blocks(inputs, INPUTS)) {
+            for row in 0..SIDE {
+                for outputs_now in ranges(blocks(outputs, OUTPUTS)) {
+                    for pair in PAIRS {
+                        for input in inputs_now.clone() {
+                            for column in pair {
+                                let of = |o: usize| transformed[o * inputs + input];
+                                let product = row * SIDE + column;
+                                weights.extend(outputs_now.clone().map(|o| of(o)[product]));
+                            }
+                        }
+                    }
+                }
+            }
+        }
         let sweeps = windows.map(|w| {
             let before = match direction {
                 Direction::Forward => w.before as isize,
                 Direction::Transposed => 2 - w.before as isize,
             };
             let taps = (0..SIDE).map(|k| Tap { weight: k, offset: k as isize - before });
-            vec![Sweep { first: 0, step: 2, stride: 2, taps: taps.collect() }]
+            vec![Sweep { first: 0, step: 1, stride: 1, taps: taps.collect() }]
         });
-        Self { sweeps, weights: (0..PRODUCTS).map(product).collect() }
+        Self { sweeps, weights, blocks: blocks(outputs, OUTPUTS).collect() }
+    }
+
+    /// The sizes of blocks of channels that are summed together.
+    pub(crate) fn blocks(&self) -> &[usize] {
+        &self.blocks
     }
 
     pub(crate) fn sweeps(&self) -> [&[Sweep]; 2] {
@@ -94,61 +126,171 @@ impl Winograd {
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>) {
-        let lanes = isa.f32().len();
-        let (inputs, (first, end)) = (part.inputs, part.channels);
-        let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0]);
-        // Along a row, entries of d take turns between two places.
-        let taps: [[usize; 2]; SIDE] = std::array::from_fn(|r| {
-            [0, 1].map(|c| part.layout.tap([y.taps[r].offset, x.taps[c].offset]))
-        });
-        let strips = strips(part, [y.count(part.size[0]), x.count(part.size[1])], lanes);
-        let together = (TRANSFORMED / ((inputs + end - first) * PRODUCTS * lanes)).max(FEWEST);
-        // A strip may write a vector beyond the last one, and a product some vectors.
-        let row = (together + VECTORS) * lanes;
-        // The distance of matrices is not a power of two, for else they would share a set of the cache.
-        let (entered_size, summed_size) = (inputs * row + LANES, (end - first) * row + LANES);
-        let work = &mut *part.work;
-        let entered = room(&mut work.entered, PRODUCTS * entered_size);
-        let summed = room(&mut work.summed, PRODUCTS * summed_size);
-        let vectors: Vec<usize> = (0..together).map(|v| v * lanes).collect();
-        let (one, mut lines) = (Taps::new(vec![0]), Vec::new());
-        let mut rest = &strips[..];
-        while let [Strip { place: start, .. }, ..] = *rest {
-            let fits = |s: &Strip| s.place + s.length <= start + together * lanes;
-            let (now, later) = rest.split_at(rest.partition_point(fits).max(1));
-            rest = later;
-            let used = now.last().map_or(0, |s| s.place + s.length - start).div_ceil(lanes);
-            for strip in now {
-                for input in 0..inputs {
-                    let d = &part.images[input * part.layout.plane + strip.source..];
-                    let tile = transform_inputs(isa, read(isa, d, taps));
-                    let at = input * row + strip.place - start;
-                    spaced::store(isa, entered, at, entered_size, &tile);
-                }
-            }
-            for (p, weights) in self.weights.iter().enumerate() {
-                let product = Product {
-                    weights,
-                    images: &entered[p * entered_size..(p + 1) * entered_size],
-                    plane: row,
-                    taps: &one,
-                    sources: &vectors[..used],
-                    outputs: part.channels,
+    pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
+        let (lanes, plane) = (isa.f32().len(), part.layout.plane);
+        let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0].taps);
+        let rows = std::array::from_fn(|r| part.layout.tap([y[r].offset, x[0].offset]));
+        let (image, width) = (part.inputs * plane, part.layout.row());
+        let place = |s: Strip| s.sample * image + s.row * width + s.column;
+        let (first, end) = part.channels;
+        let per_input = SIDE * VECTORS * lanes;
+        let per_output = SIDE * 2 * VECTORS * lanes;
+        let entered = room(&mut work.entered, part.inputs.min(INPUTS) * per_input);
+        let summed = room(&mut work.summed, (end - first) * per_output);
+        let one = Taps::new(vec![0]);
+        for strips in strips(part, lanes, 1).chunks(2 * VECTORS) {
+            let sources = std::array::from_fn(|i| place(strips[i.min(strips.len() - 1)]));
+            let mut weights = &self.weights[..];
+            for inputs in ranges(blocks(part.inputs, INPUTS)) {
+                let count = inputs.len();
+                let source = Source {
+                    images: &part.images[inputs.start * plane..],
+                    plane,
+                    strips: sources,
+                    rows,
                 };
-                let into = &mut summed[p * summed_size..(p + 1) * summed_size];
-                product.run(isa, &mut work.partial, &mut Sums { into, row, first });
-            }
-            lines.resize(now.len(), [[0.0; 2 * LANES]; 2]);
-            for channel in first..end {
-                for (strip, lines) in now.iter().zip(&mut lines) {
-                    let at = (channel - first) * row + strip.place - start;
-                    let products = spaced::load(isa, summed, at, summed_size);
-                    interleave(isa, transform_outputs(isa, products), lines);
+                for row in 0..SIDE {
+                    source.enter(isa, row, &mut entered[..count * per_input]);
+                    let planes =
+                        Planes { numbers: entered, count, distance: per_input, taps: &one };
+                    for outputs in ranges(self.blocks.iter().copied()) {
+                        let (now, later) = weights.split_at(outputs.len() * count * SIDE);
+                        weights = later;
+                        if outputs.start < first || outputs.end > end {
+                            continue;
+                        }
+                        let at = (outputs.start - first) * per_output + row * 2 * VECTORS * lanes;
+                        let mut sums = Sums {
+                            numbers: &mut summed[at..],
+                            distance: per_output,
+                            is_new: inputs.start == 0,
+                        };
+                        match outputs.len() {
+                            3 => sums.add::<I, 3>(isa, planes, now),
+                            2 => sums.add::<I, 2>(isa, planes, now),
+                            _ => sums.add::<I, 1>(isa, planes, now),
+                        }
+                    }
                 }
-                let base = (channel - first) * part.size[0] * part.size[1];
-                write(isa, &mut part.finish, part.size, channel, base, now, &lines);
             }
+            for (place, sums) in summed.chunks_exact(per_output).enumerate() {
+                write(isa, sums, strips, &mut part.channel(place));
+            }
+        }
+    }
+}
+
+/// Bounds of blocks of sizes.
+fn ranges(sizes: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<usize>> {
+    sizes.scan(0, |end, size| {
+        let start = *end;
+        *end += size;
+        Some(start..*end)
+    })
+}
+
+/// Where tiles are read.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    images: &'a [f32],
+    /// From one input to the next.
+    plane: usize,
+    /// Where strips begin in the first input, and the rows of a tile relative to it.
+    strips: [usize; 2 * VECTORS],
+    rows: [usize; SIDE],
+}
+
+impl Source<'_> {
+    /// Writes a row of Bᵀ d B for every input: its columns in the order of [`PAIRS`], each of all vectors.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn enter<I: Isa>(self, isa: I, row: usize, entered: &mut [f32]) {
+        let ops = isa.f32();
+        let lanes = ops.len();
+        let (add, sub) = (|x, y| ops.add(x, y), |x, y| ops.sub(x, y));
+        let [a, b] = [[0, 2], [1, 2], [2, 1], [3, 1]][row].map(|r| self.rows[r]);
+        for (input, entered) in entered.chunks_exact_mut(SIDE * VECTORS * lanes).enumerate() {
+            let images = &self.images[input * self.plane..];
+            for (v, strips) in self.strips.chunks_exact(2).enumerate() {
+                // Columns from the first on, and from the third.
+                let [a0, a2] = spaced::load(isa, images, strips[0] + a, 2);
+                let [b0, b2] = spaced::load(isa, images, strips[0] + b, 2);
+                let [c0, c2] = spaced::load(isa, images, strips[1] + a, 2);
+                let [d0, d2] = spaced::load(isa, images, strips[1] + b, 2);
+                let (near, far) = if row == 1 {
+                    ([add(a0, b0), add(c0, d0)], [add(a2, b2), add(c2, d2)])
+                } else {
+                    ([sub(a0, b0), sub(c0, d0)], [sub(a2, b2), sub(c2, d2)])
+                };
+                let ([e0, e1], [e2, e3]) = (apart(isa, near), apart(isa, far));
+                let columns = [add(e1, e2), sub(e2, e1), sub(e0, e2), sub(e3, e1)];
+                spaced::store(isa, entered, v * lanes, VECTORS * lanes, &columns);
+            }
+        }
+    }
+}
+
+/// Sums m of a row of products times A: for every output and vector, two columns.
+struct Sums<'a> {
+    numbers: &'a mut [f32],
+    /// From one output to the next.
+    distance: usize,
+    /// Whether there is nothing in them yet.
+    is_new: bool,
+}
+
+impl Sums<'_> {
+    /// Adds those over the inputs in `planes`, for `OC` outputs.
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn add<I: Isa, const OC: usize>(&mut self, isa: I, planes: Planes<'_>, weights: &[f32]) {
+        let ops = isa.f32();
+        let lanes = ops.len();
+        let (inner, outer) = weights.split_at(planes.count * 2 * OC);
+        let vectors = |column: usize| [2 * column * lanes, (2 * column + 1) * lanes];
+        let mut sums = [[[ops.zero(); VECTORS]; OC]; 2];
+        planes.add(isa, [vectors(0), vectors(1)], inner, &mut sums);
+        let [left, right] = &mut sums;
+        for (a, b) in left.as_flattened_mut().iter_mut().zip(right.as_flattened_mut()) {
+            (*a, *b) = (ops.add(*a, *b), ops.sub(*a, *b));
+        }
+        planes.add(isa, [vectors(2), vectors(3)], outer, &mut sums);
+        let [left, right] = &sums;
+        for (o, (left, right)) in left.iter().zip(right).enumerate() {
+            let mut row = [left[0], right[0], left[1], right[1]];
+            if !self.is_new {
+                let before = spaced::load::<I, 4>(isa, self.numbers, o * self.distance, lanes);
+                for (sum, &before) in row.iter_mut().zip(&before) {
+                    *sum = ops.add(*sum, before);
+                }
+            }
+            spaced::store(isa, self.numbers, o * self.distance, lanes, &row);
+        }
+    }
+}
+
+/// Writes strips of a channel: Aᵀ m, of which the two columns of a vector are brought together.
+#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+#[inline(always)]
+fn write<I: Isa>(isa: I, sums: &[f32], strips: &[Strip], channel: &mut Channel<'_, '_>) {
+    let ops = isa.f32();
+    let lanes = ops.len();
+    let [mut top, mut bottom] = [[ops.zero(); 2 * VECTORS]; 2];
+    for v in 0..VECTORS {
+        let [mut above, mut below] = [[ops.zero(); 2]; 2];
+        for (column, (above, below)) in above.iter_mut().zip(&mut below).enumerate() {
+            let at = (2 * v + column) * lanes;
+            let [m0, m1, m2, m3] = spaced::load(isa, sums, at, 2 * VECTORS * lanes);
+            *above = ops.add(ops.add(m0, m1), m2);
+            *below = ops.add(ops.sub(m1, m2), m3);
+        }
+        [top[2 * v], top[2 * v + 1]] = together(isa, above);
+        [bottom[2 * v], bottom[2 * v + 1]] = together(isa, below);
+    }
+    if !channel.write_row(isa, strips, [top, bottom]) {
+        for (v, pair) in strips.chunks(2).enumerate() {
+            let (a, b) = (2 * v, 2 * v + 1);
+            channel.write(isa, pair, [[top[a], top[b]], [bottom[a], bottom[b]]]);
         }
     }
 }
@@ -162,62 +304,4 @@ fn transformed_weights(g: impl Fn(usize, usize) -> f64) -> [f32; PRODUCTS] {
         let [a, b, c] = columns.map(|column| column[p / SIDE]);
         along(a, b, c)[p % SIDE] as f32
     })
-}
-
-/// A vector of tiles d: entries c and c + 2 of a row are neighbours.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn read<I: Isa>(isa: I, d: &[f32], taps: [[usize; 2]; SIDE]) -> [[I::F32; SIDE]; SIDE] {
-    let ops = isa.f32();
-    let mut tile = [[ops.zero(); SIDE]; SIDE];
-    for (row, [even, odd]) in tile.iter_mut().zip(taps) {
-        let [a, c] = spaced::load(isa, d, even, 1);
-        let [b, d] = spaced::load(isa, d, odd, 1);
-        *row = [a, b, c, d];
-    }
-    tile
-}
-
-/// Bᵀ d B of a vector of tiles.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn transform_inputs<I: Isa>(isa: I, [a, b, c, d]: [[I::F32; SIDE]; SIDE]) -> [I::F32; PRODUCTS] {
-    let rows = [differences(isa, a), differences(isa, b), differences(isa, c), differences(isa, d)];
-    let column = |i: usize| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]];
-    let [a, b, c, d] = [
-        differences(isa, column(0)),
-        differences(isa, column(1)),
-        differences(isa, column(2)),
-        differences(isa, column(3)),
-    ];
-    [
-        a[0], b[0], c[0], d[0], a[1], b[1], c[1], d[1], //
-        a[2], b[2], c[2], d[2], a[3], b[3], c[3], d[3],
-    ]
-}
-
-/// Aᵀ m A of a vector of tiles: two rows of two outputs.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn transform_outputs<I: Isa>(isa: I, m: [I::F32; PRODUCTS]) -> [[I::F32; 2]; 2] {
-    let row = |i: usize| [m[SIDE * i], m[SIDE * i + 1], m[SIDE * i + 2], m[SIDE * i + 3]];
-    let [a, b, c, d] = [sums(isa, row(0)), sums(isa, row(1)), sums(isa, row(2)), sums(isa, row(3))];
-    let [left, right] = [sums(isa, [a[0], b[0], c[0], d[0]]), sums(isa, [a[1], b[1], c[1], d[1]])];
-    [[left[0], right[0]], [left[1], right[1]]]
-}
-
-/// Bᵀ times a column.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn differences<I: Isa>(isa: I, [a, b, c, d]: [I::F32; SIDE]) -> [I::F32; SIDE] {
-    let ops = isa.f32();
-    [ops.sub(a, c), ops.add(b, c), ops.sub(c, b), ops.sub(b, d)]
-}
-
-/// Aᵀ times a column.
-#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-#[inline(always)]
-fn sums<I: Isa>(isa: I, [a, b, c, d]: [I::F32; SIDE]) -> [I::F32; 2] {
-    let ops = isa.f32();
-    [ops.add(ops.add(a, b), c), ops.sub(ops.sub(b, c), d)]
 }

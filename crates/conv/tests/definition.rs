@@ -111,10 +111,10 @@ proptest! {
     }
 
     #[test]
-    fn windows_of_three_by_three_and_many_channels_too(
+    fn those_of_three_by_three_too(
         transposed in any::<bool>(),
         pads in [[0usize..4, 0usize..4], [0usize..4, 0usize..4]],
-        channels in [30usize..50, 30usize..50],
+        channels in [1usize..50, 1usize..50],
         samples in 1usize..4,
         size in [3usize..20, 3usize..40],
         threads in 1usize..4,
