@@ -3,7 +3,7 @@
 use rten_simd::{Isa, SimdOp};
 
 use crate::{
-    After,
+    After, Channels,
     filter::Method,
     finish::Finish,
     image::Layout,
@@ -18,10 +18,10 @@ pub(crate) const LANES: usize = 16;
 pub(crate) const LENGTH: usize = 8;
 /// Copies of samples that are worked on together, in numbers: a part of a small second cache.
 const IMAGES: usize = 32768;
+
 /// A batch and what is done with it.
 pub(crate) struct Whole<'a> {
-    pub(crate) inputs: usize,
-    pub(crate) outputs: usize,
+    pub(crate) channels: Channels,
     pub(crate) method: Method<'a>,
     pub(crate) layout: Layout,
     /// Rows and columns that come out.
@@ -37,8 +37,10 @@ pub(crate) struct Whole<'a> {
 impl Whole<'_> {
     /// Some channels of the samples from `first` on that `output` has room for.
     pub(crate) fn part(&self, first: usize, channels: (usize, usize), output: &mut [f32]) {
-        let Self { inputs, outputs, ref layout, cells, .. } = *self;
-        let per_sample = (channels.1 - channels.0) * self.area;
+        let Self { ref layout, cells, .. } = *self;
+        let inputs = self.channels.inputs_of_group();
+        let (taken, per_sample) =
+            (self.channels.inputs * cells, (channels.1 - channels.0) * self.area);
         let image = inputs * layout.plane;
         let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
         work::with(|work| {
@@ -47,17 +49,14 @@ impl Whole<'_> {
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
                 let samples = output.len() / per_sample;
-                let taken = &self.input[first * inputs * cells..][..samples * inputs * cells];
-                let planes = images.chunks_exact_mut(layout.plane);
-                for (channel, plane) in taken.chunks_exact(cells.max(1)).zip(planes) {
-                    layout.copy(channel, plane);
-                }
-                let offset = (first * outputs + channels.0) * self.area;
+                let offset = (first * self.channels.outputs + channels.0) * self.area;
                 let part = Part {
+                    input: &self.input[first * taken..][..samples * taken],
+                    cells,
                     inputs,
                     layout,
                     size: self.size,
-                    images: &images,
+                    images: &mut images,
                     samples,
                     channels,
                     finish: Finish { after: self.after, output, offset },
@@ -71,11 +70,15 @@ impl Whole<'_> {
 
 /// Some channels of some samples.
 pub(crate) struct Part<'a> {
+    input: &'a [f32],
+    cells: usize,
+    /// Channels that go into a group.
     pub(crate) inputs: usize,
     pub(crate) layout: &'a Layout,
     /// Rows and columns that come out.
     pub(crate) size: [usize; 2],
-    pub(crate) images: &'a [f32],
+    /// Copies of the inputs of a group, once it was entered.
+    pub(crate) images: &'a mut [f32],
     pub(crate) samples: usize,
     /// The first channel and the one behind the last; they are the bounds of blocks.
     pub(crate) channels: (usize, usize),
@@ -83,6 +86,18 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// Copies the inputs of a group.
+    pub(crate) fn enter(&mut self, group: usize) {
+        let (plane, cells) = (self.layout.plane, self.cells.max(1));
+        let samples = self.input.chunks_exact((self.input.len() / self.samples).max(1));
+        for (sample, images) in samples.zip(self.images.chunks_exact_mut(self.inputs * plane)) {
+            let inputs = sample.chunks_exact(cells).skip(group * self.inputs);
+            for (channel, plane) in inputs.zip(images.chunks_exact_mut(plane)) {
+                self.layout.copy(channel, plane);
+            }
+        }
+    }
+
     /// A channel of the output, by its place among those of the part.
     pub(crate) fn channel(&mut self, place: usize) -> Channel<'_, 'a> {
         let [height, width] = self.size;

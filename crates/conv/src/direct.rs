@@ -3,12 +3,13 @@
 use rten_simd::{Isa, ops::BitOps};
 
 use crate::{
+    Channels,
     axis::{Direction, Sweep, Window},
     batch::{LANES, Part},
     finish::Finish,
     image::Layout,
     pairs::by_turns,
-    product::{self, Packed, Product, Taps, VECTORS},
+    product::{self, OUTPUTS, Packed, Product, Taps, VECTORS, blocks},
     spaced,
     strips::{Strip, strips},
     tiles::{Run, Tiles},
@@ -20,6 +21,9 @@ use crate::{
 pub(crate) struct Direct {
     sweeps: [Vec<Sweep>; 2],
     passes: Vec<Pass>,
+    /// Groups of channels, and how many outputs each has.
+    groups: usize,
+    outputs: usize,
 }
 
 /// The outputs of one sweep along each axis.
@@ -27,60 +31,139 @@ pub(crate) struct Direct {
 struct Pass {
     sweeps: [usize; 2],
     taps: Vec<[isize; 2]>,
-    weights: Packed,
+    /// By group.
+    weights: Vec<Packed>,
 }
 
-/// What all passes read.
+/// A group of channels.
 #[derive(Clone, Copy)]
-struct Source<'a> {
-    layout: &'a Layout,
-    images: &'a [f32],
+struct Group {
+    number: usize,
+    /// Its first output.
+    first: usize,
+    /// Those of its outputs that are in a part: the first, and the one behind the last.
     outputs: (usize, usize),
 }
 
-impl<'a> Source<'a> {
-    fn of(part: &Part<'a>) -> Self {
-        Self { layout: part.layout, images: part.images, outputs: part.channels }
+impl Pass {
+    /// Where taps read in images of a layout.
+    fn taps(&self, layout: &Layout) -> Taps {
+        Taps::new(self.taps.iter().map(|&t| layout.tap(t)).collect())
     }
 
-    fn taps(self, pass: &Pass) -> Taps {
-        Taps::new(pass.taps.iter().map(|&t| self.layout.tap(t)).collect())
+    /// Sums of a group in the vectors that begin at `sources` in images.
+    fn product<'a>(
+        &'a self,
+        group: Group,
+        (images, layout): (&'a [f32], &Layout),
+        taps: &'a Taps,
+        sources: &'a [usize],
+    ) -> Product<'a> {
+        let weights = &self.weights[group.number];
+        Product { weights, images, plane: layout.plane, taps, sources, outputs: group.outputs }
+    }
+}
+
+/// A pass over the samples of a part.
+struct Plan<'a> {
+    pass: &'a Pass,
+    sweeps: [&'a Sweep; 2],
+    taps: Taps,
+    tiles: Tiles,
+    /// Where vectors are read, and where they go.
+    sources: Vec<usize>,
+    targets: Vec<Target>,
+    /// Entries of a row of the output.
+    width: usize,
+}
+
+/// Where a vector goes in a part of the output, for its first channel.
+#[derive(Clone, Copy)]
+enum Target {
+    /// All of it, one entry after the other.
+    Whole(usize),
+    /// In runs of a tile, from where a sample begins.
+    Runs { sample: usize, tile: usize },
+}
+
+impl<'a> Plan<'a> {
+    /// Nothing if the pass has no outputs.
+    fn new(pass: &'a Pass, sweeps: [&'a Sweep; 2], part: &Part<'_>, lanes: usize) -> Option<Self> {
+        let ([height, width], channels) = (part.size, part.channels.1 - part.channels.0);
+        let counts = [sweeps[0].count(height), sweeps[1].count(width)];
+        if counts.contains(&0) {
+            return None;
+        }
+        let tiles = Tiles::new(counts, part.layout.row(), lanes);
+        let (taps, sources) = (pass.taps(part.layout), part.places(&tiles).collect());
+        let mut plan = Self { pass, sweeps, taps, tiles, sources, targets: Vec::new(), width };
+        let target = |sample: usize, tile: usize| match plan.tiles.runs(tile) {
+            [run] if run.length == lanes && sweeps[1].step == 1 => {
+                Target::Whole(sample + plan.place(run))
+            }
+            _ => Target::Runs { sample, tile },
+        };
+        let samples = (0..part.samples).map(|s| s * channels * height * width);
+        plan.targets =
+            samples.flat_map(|s| (0..plan.tiles.len()).map(move |t| target(s, t))).collect();
+        Some(plan)
     }
 
-    /// Sums of a pass in the vectors that begin at `sources`.
-    fn product(self, pass: &'a Pass, taps: &'a Taps, sources: &'a [usize]) -> Product<'a> {
-        let Self { layout, images, outputs } = self;
-        Product { weights: &pass.weights, images, plane: layout.plane, taps, sources, outputs }
+    /// Where a run begins in a channel.
+    fn place(&self, run: &Run) -> usize {
+        let [y, x] = self.sweeps;
+        (y.first + run.row * y.step) * self.width + x.first + run.column * x.step
     }
 }
 
 impl Direct {
-    /// From the weight of an output, an input, a row and a column of the window.
+    /// From the weight of a group, an output and an input of it, a row and a column of the window.
     pub(crate) fn new(
         direction: Direction,
         windows: [Window; 2],
-        [inputs, outputs]: [usize; 2],
-        weight: impl Fn(usize, usize, usize, usize) -> f32,
+        channels: Channels,
+        weight: impl Fn(usize, [usize; 2], [usize; 2]) -> f32,
     ) -> Self {
+        let (groups, inputs, outputs) =
+            (channels.groups, channels.inputs_of_group(), channels.outputs_of_group());
         let sweeps = windows.map(|w| direction.sweeps(w));
         let mut passes = Vec::new();
         for (y, rows) in sweeps[0].iter().enumerate() {
             for (x, columns) in sweeps[1].iter().enumerate() {
                 let pairs = rows.taps.iter().flat_map(|r| columns.taps.iter().map(move |c| (r, c)));
                 let pairs: Vec<_> = pairs.collect();
-                let weights = Packed::new([outputs, inputs, pairs.len()], |output, input, tap| {
-                    let (row, column) = pairs[tap];
-                    weight(output, input, row.weight, column.weight)
+                let weights = (0..groups).map(|group| {
+                    Packed::new([outputs, inputs, pairs.len()], |output, input, tap| {
+                        let (row, column) = pairs[tap];
+                        weight(group, [output, input], [row.weight, column.weight])
+                    })
                 });
+                let weights = weights.collect();
                 let taps = pairs.iter().map(|(r, c)| [r.offset, c.offset]).collect();
                 passes.push(Pass { sweeps: [y, x], taps, weights });
             }
         }
-        Self { sweeps, passes }
+        Self { sweeps, passes, groups, outputs }
     }
 
     pub(crate) fn sweeps(&self) -> [&[Sweep]; 2] {
         [&self.sweeps[0], &self.sweeps[1]]
+    }
+
+    /// The sizes of blocks of channels that are summed together.
+    pub(crate) fn blocks(&self) -> Vec<usize> {
+        let group = blocks(self.outputs, OUTPUTS);
+        (0..self.groups).flat_map(|_| group.clone()).collect()
+    }
+
+    /// The groups of channels.
+    fn groups(&self, (start, end): (usize, usize)) -> impl Iterator<Item = Group> {
+        let per_group = self.outputs;
+        (start / per_group..end.div_ceil(per_group)).map(move |number| {
+            let first = number * per_group;
+            let outputs = (start.saturating_sub(first), per_group.min(end - first));
+            Group { number, first, outputs }
+        })
     }
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
@@ -91,38 +174,24 @@ impl Direct {
         if self.sweeps.iter().all(by_two) {
             return self.run_by_two(isa, part, work);
         }
-        let source = Source::of(part);
-        for pass in &self.passes {
-            let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][pass.sweeps[axis]]);
-            let counts = [y.count(part.size[0]), x.count(part.size[1])];
-            if counts.contains(&0) {
-                continue;
+        let plans: Vec<Plan<'_>> = self
+            .passes
+            .iter()
+            .filter_map(|pass| {
+                let sweeps = [0, 1].map(|axis| &self.sweeps[axis][pass.sweeps[axis]]);
+                Plan::new(pass, sweeps, part, lanes)
+            })
+            .collect();
+        let (area, first) = (part.size[0] * part.size[1], part.channels.0);
+        for group in self.groups(part.channels) {
+            part.enter(group.number);
+            for plan in &plans {
+                let images = (&*part.images, part.layout);
+                let product = plan.pass.product(group, images, &plan.taps, &plan.sources);
+                let finish = &mut part.finish;
+                let mut into = Output { finish, plan, group: group.first, first, area };
+                product.run(isa, &mut work.partial, &mut into);
             }
-            let tiles = Tiles::new(counts, part.layout.row(), lanes);
-            let sources: Vec<usize> = part.places(&tiles).collect();
-            let taps = source.taps(pass);
-            let product = source.product(pass, &taps, &sources);
-            let [height, width] = part.size;
-            let (area, (first, end)) = (height * width, part.channels);
-            let at =
-                |run: &Run| (y.first + run.row * y.step) * width + x.first + run.column * x.step;
-            let mut targets = Vec::with_capacity(sources.len());
-            for sample in 0..part.samples {
-                let base = sample * (end - first) * area;
-                targets.extend((0..tiles.len()).map(|tile| match tiles.runs(tile) {
-                    [run] if run.length == lanes && x.step == 1 => Target::Whole(base + at(run)),
-                    runs => Target::Runs(base, runs),
-                }));
-            }
-            let mut into = Output {
-                finish: &mut part.finish,
-                targets: &targets,
-                at,
-                first,
-                area,
-                step: x.step,
-            };
-            product.run(isa, &mut work.partial, &mut into);
         }
     }
 
@@ -131,28 +200,31 @@ impl Direct {
     #[inline(always)]
     fn run_by_two<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
         let ops = isa.f32();
-        let (first, end) = part.channels;
         // A vector of each pass makes two strips.
         let strips = strips(part, ops.len(), 2);
-        let place = |s: &Strip| {
-            let image = s.sample * part.inputs * part.layout.plane;
-            image + s.row / 2 * part.layout.row() + s.column / 2
-        };
+        let (image, width) = (part.inputs * part.layout.plane, part.layout.row());
+        let place = |s: &Strip| s.sample * image + s.row / 2 * width + s.column / 2;
         let sources: Vec<usize> = strips.iter().step_by(2).map(place).collect();
+        let taps: Vec<Taps> = self.passes.iter().map(|pass| pass.taps(part.layout)).collect();
         let row = (sources.len() + VECTORS) * ops.len();
-        let size = (end - first) * row + LANES;
-        let source = Source::of(part);
+        let size = self.outputs * row + LANES;
         let summed = room(&mut work.summed, self.passes.len() * size);
-        for (pass, into) in self.passes.iter().zip(summed.chunks_exact_mut(size)) {
-            let taps = source.taps(pass);
-            let product = source.product(pass, &taps, &sources);
-            product.run(isa, &mut work.partial, &mut Sums { into, row, first });
-        }
-        for place in 0..end - first {
-            let mut channel = part.channel(place);
-            for (i, pair) in strips.chunks_exact(2).enumerate() {
-                let [a, b, c, d] = spaced::load(isa, summed, place * row + i * ops.len(), size);
-                channel.write(isa, pair, [by_turns(isa, [a, b]), by_turns(isa, [c, d])]);
+        for group in self.groups(part.channels) {
+            part.enter(group.number);
+            let (first, end) = group.outputs;
+            let passes = self.passes.iter().zip(&taps).zip(summed.chunks_exact_mut(size));
+            for ((pass, taps), into) in passes {
+                let images = (&*part.images, part.layout);
+                let product = pass.product(group, images, taps, &sources);
+                product.run(isa, &mut work.partial, &mut Sums { into, row, first });
+            }
+            for output in first..end {
+                let mut channel = part.channel(group.first + output - part.channels.0);
+                for (i, pair) in strips.chunks_exact(2).enumerate() {
+                    let at = (output - first) * row + i * ops.len();
+                    let [a, b, c, d] = spaced::load(isa, summed, at, size);
+                    channel.write(isa, pair, [by_turns(isa, [a, b]), by_turns(isa, [c, d])]);
+                }
             }
         }
     }
@@ -190,30 +262,18 @@ impl<I: Isa> product::Sink<I> for Sums<'_> {
     }
 }
 
-/// Where a vector goes in a part of the output, for its first channel.
-#[derive(Clone, Copy)]
-enum Target<'a> {
-    /// All of it, one entry after the other.
-    Whole(usize),
-    /// Parts of it, from where a sample begins.
-    Runs(usize, &'a [Run]),
-}
-
 /// The output that sums are written to.
-struct Output<'a, 'b, P> {
+struct Output<'a, 'b> {
     finish: &'a mut Finish<'b>,
-    targets: &'a [Target<'a>],
-    /// Where a run begins in a channel.
-    at: P,
-    /// The first channel.
+    plan: &'a Plan<'a>,
+    /// The first channel of the group, and the first of the part.
+    group: usize,
     first: usize,
     /// Entries of a channel.
     area: usize,
-    /// From one output of a run to the next.
-    step: usize,
 }
 
-impl<I: Isa, P: Fn(&Run) -> usize> product::Sink<I> for Output<'_, '_, P> {
+impl<I: Isa> product::Sink<I> for Output<'_, '_> {
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     fn block<const OC: usize, const V: usize>(
@@ -225,19 +285,18 @@ impl<I: Isa, P: Fn(&Run) -> usize> product::Sink<I> for Output<'_, '_, P> {
         sums: &[[I::F32; V]; OC],
     ) {
         for (o, sums) in sums.iter().enumerate() {
-            let base = (output + o - self.first) * self.area;
-            for (target, &sum) in self.targets[vector..vector + count].iter().zip(sums) {
+            let channel = self.group + output + o;
+            let base = (channel - self.first) * self.area;
+            for (target, &sum) in self.plan.targets[vector..vector + count].iter().zip(sums) {
                 match *target {
-                    Target::Whole(place) => {
-                        self.finish.vectors(isa, output + o, base + place, [sum]);
-                    }
-                    Target::Runs(sample, runs) => {
+                    Target::Whole(at) => self.finish.vectors(isa, channel, base + at, [sum]),
+                    Target::Runs { sample, tile } => {
                         let mut values = [0.0; LANES];
                         isa.f32().store(sum, &mut values);
-                        for run in runs {
+                        for run in self.plan.tiles.runs(tile) {
                             let values = &values[run.lane..run.lane + run.length];
-                            let at = sample + base + (self.at)(run);
-                            self.finish.scalars(output + o, at, self.step, values);
+                            let at = sample + base + self.plan.place(run);
+                            self.finish.scalars(channel, at, self.plan.sweeps[1].step, values);
                         }
                     }
                 }

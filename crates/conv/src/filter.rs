@@ -5,12 +5,11 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::{
-    After, Numbers,
+    After, Channels, Numbers,
     axis::{Direction, Sweep, Window},
     batch::{LENGTH, Whole},
     direct::Direct,
     image::Layout,
-    product::{OUTPUTS, blocks},
     tiles::Tiles,
     winograd::Winograd,
 };
@@ -23,8 +22,7 @@ const MOST_BORDER: usize = 16;
 pub struct Filter {
     direction: Direction,
     windows: [Window; 2],
-    inputs: usize,
-    outputs: usize,
+    channels: Channels,
     weights: Vec<f32>,
     direct: OnceLock<Direct>,
     winograd: OnceLock<Winograd>,
@@ -46,55 +44,51 @@ impl Method<'_> {
     }
 
     /// The sizes of blocks of channels that are summed together.
-    fn blocks(&self, outputs: usize) -> Vec<usize> {
+    fn blocks(&self) -> Vec<usize> {
         match self {
-            Self::Direct(_) => blocks(outputs, OUTPUTS).collect(),
+            Self::Direct(direct) => direct.blocks(),
             Self::Winograd(winograd) => winograd.blocks().to_vec(),
         }
     }
 }
 
 impl Filter {
-    /// Weights as in ONNX: outputs × inputs × rows × columns, or inputs × outputs × … if transposed. Nothing if sizes don't fit
-    /// together or are zero.
+    /// Weights as in ONNX: outputs × inputs of a group × rows × columns, or inputs × outputs of a group × … if transposed. Nothing if
+    /// sizes don't fit together or are zero.
     pub fn new(
         direction: Direction,
         windows: [Window; 2],
-        [inputs, outputs]: [usize; 2],
+        channels: impl Into<Channels>,
         weights: &[f32],
     ) -> Option<Self> {
+        let channels = channels.into();
+        let Channels { inputs, outputs, groups } = channels;
         let [rows, columns] = windows.map(|w| w.size);
+        let even = groups > 0 && inputs % groups == 0 && outputs % groups == 0;
         let number = [outputs, rows, columns].into_iter().try_fold(inputs, usize::checked_mul)?;
         let whole = windows.iter().all(|w| w.stride > 0 && w.dilation > 0);
-        if number == 0 || !whole || weights.len() != number {
+        if !even || number == 0 || !whole || weights.len() != number / groups {
             return None;
         }
         let (direct, winograd) = (OnceLock::new(), OnceLock::new());
-        Some(Self {
-            direction,
-            windows,
-            inputs,
-            outputs,
-            weights: weights.to_vec(),
-            direct,
-            winograd,
-        })
+        Some(Self { direction, windows, channels, weights: weights.to_vec(), direct, winograd })
     }
 
     /// The method that is likely to be fastest for an output of a size.
     fn method(&self, size: [usize; 2]) -> Method<'_> {
-        let Self { direction, windows, inputs, outputs, .. } = *self;
+        let Self { direction, windows, channels, .. } = *self;
         let [rows, columns] = windows.map(|w| w.size);
-        let weight = |output: usize, input: usize, row: usize, column: usize| {
+        let (inputs, outputs) = (channels.inputs_of_group(), channels.outputs_of_group());
+        let weight = |group: usize, [output, input]: [usize; 2], [row, column]: [usize; 2]| {
             let pair = match direction {
-                Direction::Forward => output * inputs + input,
-                Direction::Transposed => input * outputs + output,
+                Direction::Forward => (group * outputs + output) * inputs + input,
+                Direction::Transposed => (group * inputs + input) * outputs + output,
             };
             self.weights[(pair * rows + row) * columns + column]
         };
-        let channels = [inputs, outputs];
-        if Winograd::suits(windows, channels, size) {
-            let make = || Winograd::new(direction, windows, channels, weight);
+        if channels.groups == 1 && Winograd::suits(windows, [inputs, outputs], size) {
+            let weight = |pair, place| weight(0, pair, place);
+            let make = || Winograd::new(direction, windows, [inputs, outputs], weight);
             Method::Winograd(self.winograd.get_or_init(make))
         } else {
             let make = || Direct::new(direction, windows, channels, weight);
@@ -102,14 +96,9 @@ impl Filter {
         }
     }
 
-    /// The number of channels that go in.
-    pub fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// The number of channels that come out.
-    pub fn outputs(&self) -> usize {
-        self.outputs
+    /// The channels that go in and come out.
+    pub fn channels(&self) -> Channels {
+        self.channels
     }
 
     /// The rows and columns that come out for those that go in; nothing if the window does not fit.
@@ -147,17 +136,18 @@ impl Filter {
         output: &mut [f32],
         threads: usize,
     ) {
+        let Channels { inputs, outputs, .. } = self.channels;
         let result = self.output_size(size).expect("a window that fits");
         let (area, cells) = (result.iter().product::<usize>(), size.iter().product::<usize>());
-        assert_eq!(input.len(), samples * self.inputs * cells, "entries of the input");
-        assert_eq!(output.len(), samples * self.outputs * area, "entries of the output");
+        assert_eq!(input.len(), samples * inputs * cells, "entries of the input");
+        assert_eq!(output.len(), samples * outputs * area, "entries of the output");
         for step in after {
             match step {
                 After::Add(Numbers::Entries(n)) | After::Mul(Numbers::Entries(n)) => {
                     assert_eq!(n.len(), output.len(), "a number for every entry of the output");
                 }
                 After::Add(Numbers::Channels(n)) | After::Mul(Numbers::Channels(n)) => {
-                    assert_eq!(n.len(), self.outputs, "a number for every channel of the output");
+                    assert_eq!(n.len(), outputs, "a number for every channel of the output");
                 }
                 After::Relu => {}
             }
@@ -168,8 +158,7 @@ impl Filter {
         let method = self.method(result);
         let layout = Layout::new(size, result, method.sweeps());
         let whole = Whole {
-            inputs: self.inputs,
-            outputs: self.outputs,
+            channels: self.channels,
             method,
             layout,
             size: result,
@@ -179,16 +168,16 @@ impl Filter {
             after,
         };
         if threads <= 1 {
-            whole.part(0, (0, self.outputs), output);
+            whole.part(0, (0, outputs), output);
         } else if samples >= threads {
             let each = samples.div_ceil(threads);
-            let parts = output.par_chunks_mut(each * self.outputs * area).enumerate();
-            parts.for_each(|(i, output)| whole.part(i * each, (0, self.outputs), output));
+            let parts = output.par_chunks_mut(each * outputs * area).enumerate();
+            parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
         } else {
             let mut parts = Vec::new();
             let mut rest = output;
             for sample in 0..samples {
-                for (first, end) in shares(&whole.method.blocks(self.outputs), threads) {
+                for (first, end) in shares(&whole.method.blocks(), threads) {
                     let (part, others) = rest.split_at_mut((end - first) * area);
                     parts.push((sample, (first, end), part));
                     rest = others;

@@ -25,6 +25,33 @@ mod work;
 pub use axis::{Direction, Window};
 pub use filter::Filter;
 
+/// Channels that go in and come out, of which every group has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// Those that go in.
+    pub inputs: usize,
+    /// Those that come out.
+    pub outputs: usize,
+    /// Outputs are sums over the inputs of their group alone.
+    pub groups: usize,
+}
+
+impl Channels {
+    fn inputs_of_group(self) -> usize {
+        self.inputs / self.groups
+    }
+
+    fn outputs_of_group(self) -> usize {
+        self.outputs / self.groups
+    }
+}
+
+impl From<[usize; 2]> for Channels {
+    fn from([inputs, outputs]: [usize; 2]) -> Self {
+        Self { inputs, outputs, groups: 1 }
+    }
+}
+
 /// What is done with the sums before they are written.
 #[derive(Clone, Copy, Debug)]
 pub enum After<'a> {

@@ -12,7 +12,7 @@ pub(crate) const OUTPUTS: usize = 6;
 /// Weights that are read together, in numbers: half of a small first cache.
 const WEIGHTS: usize = 4096;
 /// The most vectors that are summed side by side.
-pub(crate) const VECTORS: usize = 4;
+pub(crate) const VECTORS: usize = 8;
 
 /// The sizes of the fewest parts of nearly the same size that have at most `most` of a number.
 pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = usize> + Clone {
@@ -110,7 +110,7 @@ impl Product<'_> {
                     4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
                     3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
                     2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
-                    _ => self.block::<I, 1, 4>(isa, first, most, partial, sink),
+                    _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
                 }
             }
             first += block;

@@ -73,18 +73,19 @@ impl Winograd {
         windows.into_iter().all(close) && here < direct
     }
 
-    /// From the weight of an output, an input, a row and a column of the window.
+    /// From the weight of an output and an input, a row and a column of the window.
     pub(crate) fn new(
         direction: Direction,
         windows: [Window; 2],
         [inputs, outputs]: [usize; 2],
-        weight: impl Fn(usize, usize, usize, usize) -> f32,
+        weight: impl Fn([usize; 2], [usize; 2]) -> f32,
     ) -> Self {
         // A transposed window is the same window turned round.
         let turn = |k: usize| if direction == Direction::Forward { k } else { 2 - k };
         let transformed: Vec<[f32; PRODUCTS]> = (0..outputs * inputs)
             .map(|pair| {
-                let g = |r, c| f64::from(weight(pair / inputs, pair % inputs, turn(r), turn(c)));
+                let channels = [pair / inputs, pair % inputs];
+                let g = |r, c| f64::from(weight(channels, [turn(r), turn(c)]));
                 transformed_weights(g)
             })
             .collect();
@@ -127,6 +128,7 @@ impl Winograd {
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
+        part.enter(0);
         let (lanes, plane) = (isa.f32().len(), part.layout.plane);
         let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0].taps);
         let rows = std::array::from_fn(|r| part.layout.tap([y[r].offset, x[0].offset]));

@@ -1,12 +1,12 @@
 //! Against the definition of a convolution, in double precision.
 
 use proptest::prelude::*;
-use taste_conv::{After, Direction, Filter, Numbers, Window};
+use taste_conv::{After, Channels, Direction, Filter, Numbers, Window};
 
 struct Case {
     direction: Direction,
     windows: [Window; 2],
-    channels: [usize; 2],
+    channels: Channels,
     samples: usize,
     size: [usize; 2],
 }
@@ -30,7 +30,8 @@ fn by_definition(
     weights: &[f32],
     bias: &[f32],
 ) -> Vec<f64> {
-    let ([inputs, outputs], [height, width]) = (case.channels, case.size);
+    let (Channels { inputs, outputs, groups }, [height, width]) = (case.channels, case.size);
+    let [of_inputs, of_outputs] = [inputs / groups, outputs / groups];
     let [wy, wx] = case.windows;
     let mut sums = Vec::new();
     for _ in 0..case.samples {
@@ -48,7 +49,8 @@ fn by_definition(
     };
     for s in 0..case.samples {
         for o in 0..outputs {
-            for i in 0..inputs {
+            let group = o / of_outputs;
+            for i in group * of_inputs..(group + 1) * of_inputs {
                 for ky in 0..wy.size {
                     for kx in 0..wx.size {
                         for y in 0..small[0] {
@@ -59,8 +61,8 @@ fn by_definition(
                                     continue;
                                 };
                                 let pair = match case.direction {
-                                    Direction::Forward => o * inputs + i,
-                                    Direction::Transposed => i * outputs + o,
+                                    Direction::Forward => o * of_inputs + i % of_inputs,
+                                    Direction::Transposed => i * of_outputs + o % of_outputs,
                                 };
                                 let weight = weights[(pair * wy.size + ky) * wx.size + kx];
                                 let ((iy, ix), (oy, ox)) = match case.direction {
@@ -106,8 +108,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
-        let case = Case { direction, windows, channels, samples, size };
-        check(&case, seed, threads)?;
+        let channels = channels.into();
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
     }
 
     #[test]
@@ -122,13 +124,33 @@ proptest! {
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
         let windows = pads.map(|[before, after]| Window { size: 3, before, after, ..Window::POINT });
+        let channels = channels.into();
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
+    }
+
+    #[test]
+    fn groups_have_sums_of_their_own(
+        transposed in any::<bool>(),
+        windows in [window(), window()],
+        groups in 1usize..20,
+        of_group in [1usize..5, 1usize..9],
+        samples in 1usize..4,
+        size in [1usize..20, 1usize..40],
+        threads in 1usize..5,
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        let [inputs, outputs] = of_group.map(|c| c * groups);
+        let channels = Channels { inputs, outputs, groups };
         check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
     }
 }
 
 fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
-    let Case { direction, windows, channels: [inputs, outputs], samples, size } = *case;
-    let weights = numbers(inputs * outputs * windows[0].size * windows[1].size, seed);
+    let Case { direction, windows, channels, samples, size } = *case;
+    let Channels { inputs, outputs, groups } = channels;
+    let area = windows[0].size * windows[1].size;
+    let weights = numbers(inputs / groups * outputs * area, seed);
     let bias = numbers(outputs, seed ^ 1);
     let filter = Filter::new(direction, windows, case.channels, &weights).expect("sizes that fit");
     let Some(result) = filter.output_size(size) else { return Ok(()) };
@@ -146,7 +168,7 @@ fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
     let sums = by_definition(case, result, &input, &weights, &bias);
     for (i, (&found, sum)) in output.iter().zip(sums).enumerate() {
         let wanted = (sum + f64::from(added[i])).max(0.0) * f64::from(factor[i]);
-        let scale = (inputs * windows[0].size * windows[1].size) as f64;
+        let scale = (inputs / groups * area) as f64;
         prop_assert!(
             (f64::from(found) - wanted).abs() < 1e-6 * (1.0 + scale),
             "{i}: {found} for {wanted}"
@@ -161,7 +183,7 @@ fn many_channels_are_summed_in_blocks() {
     let case = Case {
         direction: Direction::Forward,
         windows: [window; 2],
-        channels: [300, 13],
+        channels: [300, 13].into(),
         samples: 5,
         size: [7, 7],
     };
@@ -188,6 +210,8 @@ fn sizes_that_do_not_fit_are_refused() {
     let windows = [Window::POINT; 2];
     assert!(Filter::new(Direction::Forward, windows, [2, 2], &[0.0; 3]).is_none());
     assert!(Filter::new(Direction::Forward, windows, [0, 2], &[]).is_none());
+    let uneven = Channels { inputs: 4, outputs: 6, groups: 4 };
+    assert!(Filter::new(Direction::Forward, windows, uneven, &[0.0; 6]).is_none());
     let still = Window { stride: 0, ..Window::POINT };
     assert!(Filter::new(Direction::Forward, [still; 2], [1, 1], &[0.0]).is_none());
     let wide = Window { size: 9, ..Window::POINT };

@@ -45,6 +45,8 @@ fn network(nodes: &[NodeProto], last: &str) -> Model {
         tensor("w", &[c, c, 3, 3], 1),
         tensor("v", &[c, c, 3, 3], 2),
         tensor("across", &[c, c, 1, 1], 3),
+        tensor("apart", &[c, 1, 3, 3], 10),
+        tensor("fours", &[c, 4, 3, 3], 12),
         tensor("along", &[c, c, 5], 4),
         tensor("whole", &[c, c, SIDE, SIDE], 5),
         tensor("bias", &[c], 6),
@@ -109,6 +111,27 @@ fn with_a_shortcut_and_a_result_that_is_read_twice() {
             node("Mul", &["f", "f"], "g"),
         ],
         "g",
+    );
+}
+
+#[test]
+fn in_groups() {
+    let of = |mut node: NodeProto, groups: usize| {
+        node.attribute.push(builders::attr_int("group", groups as i64));
+        node
+    };
+    agrees_with_the_reference(
+        &[
+            of(conv(&["image", "apart", "bias"], "a"), CHANNELS),
+            node("Relu", &["a"], "b"),
+            of(conv(&["b", "fours"], "c"), CHANNELS / 4),
+            of(with(node("Conv", &["c", "apart"], "d"), &[("strides", &[2, 2])]), CHANNELS),
+            of(
+                with(node("ConvTranspose", &["d", "apart"], "e"), &[("strides", &[2, 2])]),
+                CHANNELS,
+            ),
+        ],
+        "e",
     );
 }
 

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use rten::{Value, ValueView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
-use taste_conv::{After, Direction, Filter, Numbers, Window};
+use taste_conv::{After, Channels, Direction, Filter, Numbers, Window};
 use taste_onnx::proto::NodeProto;
 
 use super::{Spare, Workers, constants::Constants, failed, piece::Later};
@@ -30,10 +30,11 @@ struct Attributes {
     dilations: Vec<usize>,
     pads: Vec<usize>,
     output_padding: Vec<usize>,
+    groups: usize,
 }
 
 impl Attributes {
-    /// Those of a node without groups whose padding is given in numbers.
+    /// Those of a node whose padding is given in numbers.
     fn of(node: &NodeProto) -> Option<Self> {
         let find = |name: &str| node.attribute.iter().find(|a| a.name == name);
         let sizes = |name: &str| -> Option<Vec<usize>> {
@@ -42,13 +43,14 @@ impl Attributes {
         };
         let auto = find("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
         let groups = find("group").and_then(|a| a.i).unwrap_or(1);
-        let plain = auto == b"NOTSET" && groups == 1 && find("output_shape").is_none();
+        let plain = auto == b"NOTSET" && find("output_shape").is_none();
         plain.then_some(())?;
         Some(Self {
             strides: sizes("strides")?,
             dilations: sizes("dilations")?,
             pads: sizes("pads")?,
             output_padding: sizes("output_padding")?,
+            groups: usize::try_from(groups).ok()?,
         })
     }
 
@@ -183,15 +185,16 @@ impl Convolution {
                 &fresh
             }
         };
+        let Channels { inputs, outputs, .. } = filter.channels();
         let input = self.input.of(given)?;
         let (samples, size) = match *input.shape() {
-            [n, c, w] if c == filter.inputs() => (n, [1, w]),
-            [n, c, h, w] if c == filter.inputs() => (n, [h, w]),
+            [n, c, w] if c == inputs => (n, [1, w]),
+            [n, c, h, w] if c == inputs => (n, [h, w]),
             _ => return None,
         };
         let result = filter.output_size(size).filter(|_| filter.suits(size))?;
         let mut shape = input.shape().to_vec();
-        shape[1] = filter.outputs();
+        shape[1] = outputs;
         let axes = shape.len() - 2;
         shape[2..].copy_from_slice(&result[2 - axes..]);
         let operands: Vec<Read<'_>> =
@@ -212,10 +215,12 @@ fn filter(
     tensor: &TensorView<'_, f32>,
 ) -> Option<Filter> {
     let [a, b, sizes @ ..] = tensor.shape() else { return None };
-    let channels = match direction {
-        Direction::Forward => [*b, *a],
-        Direction::Transposed => [*a, *b],
+    let (groups, b) = (attributes.groups, b.checked_mul(attributes.groups)?);
+    let (inputs, outputs) = match direction {
+        Direction::Forward => (b, *a),
+        Direction::Transposed => (*a, b),
     };
+    let channels = Channels { inputs, outputs, groups };
     Filter::new(direction, attributes.windows(sizes)?, channels, tensor.data()?)
 }
 
