@@ -3,12 +3,10 @@
 use rten_simd::{Isa, SimdOp};
 
 use crate::{
-    After, Channels,
+    After, Channels, across,
     filter::Method,
     finish::Finish,
-    image::Layout,
     strips::Channel,
-    tiles::Tiles,
     work::{self, Work},
 };
 
@@ -23,8 +21,8 @@ const IMAGES: usize = 32768;
 pub(crate) struct Whole<'a> {
     pub(crate) channels: Channels,
     pub(crate) method: Method<'a>,
-    pub(crate) layout: Layout,
-    /// Rows and columns that come out.
+    /// Rows and columns that go in, and that come out.
+    pub(crate) inner: [usize; 2],
     pub(crate) size: [usize; 2],
     /// Entries of a channel that go in.
     pub(crate) cells: usize,
@@ -37,33 +35,27 @@ pub(crate) struct Whole<'a> {
 impl Whole<'_> {
     /// Some channels of the samples from `first` on that `output` has room for.
     pub(crate) fn part(&self, first: usize, channels: (usize, usize), output: &mut [f32]) {
-        let Self { ref layout, cells, .. } = *self;
         let inputs = self.channels.inputs_of_group();
-        let (taken, per_sample) =
-            (self.channels.inputs * cells, (channels.1 - channels.0) * self.area);
-        let image = inputs * layout.plane;
-        let together = (IMAGES / image.max(1)).clamp(1, output.len() / per_sample);
+        let taken = self.channels.inputs * self.cells;
+        let per_sample = (channels.1 - channels.0) * self.area;
+        let together = (IMAGES / (inputs * self.cells).max(1)).max(self.method.together());
+        let together = together.clamp(1, output.len() / per_sample);
         work::with(|work| {
-            // Vectors at the end of the last channel read a little beyond it.
-            let mut images = work.take_images(layout, together * image + 2 * LANES);
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
                 let samples = output.len() / per_sample;
                 let offset = (first * self.channels.outputs + channels.0) * self.area;
                 let part = Part {
                     input: &self.input[first * taken..][..samples * taken],
-                    cells,
+                    inner: self.inner,
                     inputs,
-                    layout,
                     size: self.size,
-                    images: &mut images,
                     samples,
                     channels,
                     finish: Finish { after: self.after, output, offset },
                 };
                 Run { method: self.method, part, work }.dispatch();
             }
-            work.images = images;
         });
     }
 }
@@ -71,14 +63,11 @@ impl Whole<'_> {
 /// Some channels of some samples.
 pub(crate) struct Part<'a> {
     input: &'a [f32],
-    cells: usize,
     /// Channels that go into a group.
     pub(crate) inputs: usize,
-    pub(crate) layout: &'a Layout,
-    /// Rows and columns that come out.
+    /// Rows and columns that go in, and that come out.
+    pub(crate) inner: [usize; 2],
     pub(crate) size: [usize; 2],
-    /// Copies of the inputs of a group, once it was entered.
-    pub(crate) images: &'a mut [f32],
     pub(crate) samples: usize,
     /// The first channel and the one behind the last; they are the bounds of blocks.
     pub(crate) channels: (usize, usize),
@@ -86,16 +75,11 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Copies the inputs of a group.
-    pub(crate) fn enter(&mut self, group: usize) {
-        let (plane, cells) = (self.layout.plane, self.cells.max(1));
+    /// For every sample, the inputs of a group.
+    pub(crate) fn inputs(&self, group: usize) -> impl Iterator<Item = &'a [f32]> {
+        let number = self.inputs * self.inner[0] * self.inner[1];
         let samples = self.input.chunks_exact((self.input.len() / self.samples).max(1));
-        for (sample, images) in samples.zip(self.images.chunks_exact_mut(self.inputs * plane)) {
-            let inputs = sample.chunks_exact(cells).skip(group * self.inputs);
-            for (channel, plane) in inputs.zip(images.chunks_exact_mut(plane)) {
-                self.layout.copy(channel, plane);
-            }
-        }
+        samples.map(move |sample| &sample[group * number..][..number])
     }
 
     /// A channel of the output, by its place among those of the part.
@@ -103,12 +87,6 @@ impl<'a> Part<'a> {
         let [height, width] = self.size;
         let (number, start) = (self.channels.0 + place, place * height * width);
         Channel { finish: &mut self.finish, number, start, width }
-    }
-
-    /// Where tiles begin in the images: all of the first sample, then of the next.
-    pub(crate) fn places(&self, tiles: &Tiles) -> impl Iterator<Item = usize> {
-        let image = self.inputs * self.layout.plane;
-        (0..self.samples).flat_map(move |s| tiles.sources().map(move |t| s * image + t))
     }
 }
 
@@ -127,6 +105,7 @@ impl SimdOp for Run<'_> {
         match self.method {
             Method::Direct(direct) => direct.run(isa, &mut self.part, self.work),
             Method::Winograd(winograd) => winograd.run(isa, &mut self.part, self.work),
+            Method::Across(direct) => across::run(direct, isa, &mut self.part, self.work),
         }
     }
 }

@@ -5,7 +5,7 @@ use rten_simd::{Isa, ops::BitOps};
 use crate::{
     Channels,
     axis::{Direction, Sweep, Window},
-    batch::{LANES, Part},
+    batch::{LANES, LENGTH, Part},
     finish::Finish,
     image::Layout,
     pairs::by_turns,
@@ -16,11 +16,15 @@ use crate::{
     work::{Work, room},
 };
 
+/// What is spent on a vector of outputs for every input and output beside products, in multiplications of vectors; measured.
+const COPY: usize = 12;
+const WRITE: usize = 20;
+
 /// The weights of every pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Direct {
-    sweeps: [Vec<Sweep>; 2],
-    passes: Vec<Pass>,
+    pub(crate) sweeps: [Vec<Sweep>; 2],
+    pub(crate) passes: Vec<Pass>,
     /// Groups of channels, and how many outputs each has.
     groups: usize,
     outputs: usize,
@@ -28,21 +32,21 @@ pub(crate) struct Direct {
 
 /// The outputs of one sweep along each axis.
 #[derive(Clone, Debug)]
-struct Pass {
-    sweeps: [usize; 2],
+pub(crate) struct Pass {
+    pub(crate) sweeps: [usize; 2],
     taps: Vec<[isize; 2]>,
     /// By group.
-    weights: Vec<Packed>,
+    pub(crate) weights: Vec<Packed>,
 }
 
 /// A group of channels.
 #[derive(Clone, Copy)]
-struct Group {
-    number: usize,
+pub(crate) struct Group {
+    pub(crate) number: usize,
     /// Its first output.
-    first: usize,
+    pub(crate) first: usize,
     /// Those of its outputs that are in a part: the first, and the one behind the last.
-    outputs: (usize, usize),
+    pub(crate) outputs: (usize, usize),
 }
 
 impl Pass {
@@ -88,14 +92,22 @@ enum Target {
 
 impl<'a> Plan<'a> {
     /// Nothing if the pass has no outputs.
-    fn new(pass: &'a Pass, sweeps: [&'a Sweep; 2], part: &Part<'_>, lanes: usize) -> Option<Self> {
+    fn new(
+        pass: &'a Pass,
+        sweeps: [&'a Sweep; 2],
+        layout: &Layout,
+        part: &Part<'_>,
+        lanes: usize,
+    ) -> Option<Self> {
         let ([height, width], channels) = (part.size, part.channels.1 - part.channels.0);
         let counts = [sweeps[0].count(height), sweeps[1].count(width)];
         if counts.contains(&0) {
             return None;
         }
-        let tiles = Tiles::new(counts, part.layout.row(), lanes);
-        let (taps, sources) = (pass.taps(part.layout), part.places(&tiles).collect());
+        let tiles = Tiles::new(counts, layout.row(), lanes);
+        let images = (0..part.samples).map(|s| s * part.inputs * layout.plane);
+        let sources = images.flat_map(|i| tiles.sources().map(move |t| i + t)).collect();
+        let taps = pass.taps(layout);
         let mut plan = Self { pass, sweeps, taps, tiles, sources, targets: Vec::new(), width };
         let target = |sample: usize, tile: usize| match plan.tiles.runs(tile) {
             [run] if run.length == lanes && sweeps[1].step == 1 => {
@@ -117,6 +129,23 @@ impl<'a> Plan<'a> {
 }
 
 impl Direct {
+    /// What an output of a size costs, in multiplications of vectors.
+    pub(crate) fn cost(
+        direction: Direction,
+        windows: [Window; 2],
+        channels: Channels,
+        size: [usize; 2],
+    ) -> usize {
+        let pairs = channels.inputs_of_group() * channels.outputs;
+        // Every output of a transposed convolution has a share of the weights alone.
+        let taps = windows.map(|w| match direction {
+            Direction::Forward => w.size,
+            Direction::Transposed => w.size.div_ceil(w.stride),
+        });
+        let vectors = Tiles::count(size, size[1] + windows[1].size - 1, LENGTH);
+        vectors * (taps[0] * taps[1] * pairs + COPY * channels.inputs + WRITE * channels.outputs)
+    }
+
     /// From the weight of a group, an output and an input of it, a row and a column of the window.
     pub(crate) fn new(
         direction: Direction,
@@ -146,7 +175,7 @@ impl Direct {
         Self { sweeps, passes, groups, outputs }
     }
 
-    pub(crate) fn sweeps(&self) -> [&[Sweep]; 2] {
+    fn sweeps(&self) -> [&[Sweep]; 2] {
         [&self.sweeps[0], &self.sweeps[1]]
     }
 
@@ -157,7 +186,7 @@ impl Direct {
     }
 
     /// The groups of channels.
-    fn groups(&self, (start, end): (usize, usize)) -> impl Iterator<Item = Group> {
+    pub(crate) fn groups(&self, (start, end): (usize, usize)) -> impl Iterator<Item = Group> {
         let per_group = self.outputs;
         (start / per_group..end.div_ceil(per_group)).map(move |number| {
             let first = number * per_group;
@@ -174,19 +203,19 @@ impl Direct {
         if self.sweeps.iter().all(by_two) {
             return self.run_by_two(isa, part, work);
         }
+        let layout = Layout::new(part.inner, part.size, self.sweeps());
         let plans: Vec<Plan<'_>> = self
             .passes
             .iter()
             .filter_map(|pass| {
                 let sweeps = [0, 1].map(|axis| &self.sweeps[axis][pass.sweeps[axis]]);
-                Plan::new(pass, sweeps, part, lanes)
+                Plan::new(pass, sweeps, &layout, part, lanes)
             })
             .collect();
         let (area, first) = (part.size[0] * part.size[1], part.channels.0);
         for group in self.groups(part.channels) {
-            part.enter(group.number);
+            let images = (work.images.copy(&layout, part, group.number), &layout);
             for plan in &plans {
-                let images = (&*part.images, part.layout);
                 let product = plan.pass.product(group, images, &plan.taps, &plan.sources);
                 let finish = &mut part.finish;
                 let mut into = Output { finish, plan, group: group.first, first, area };
@@ -202,19 +231,19 @@ impl Direct {
         let ops = isa.f32();
         // A vector of each pass makes two strips.
         let strips = strips(part, ops.len(), 2);
-        let (image, width) = (part.inputs * part.layout.plane, part.layout.row());
+        let layout = Layout::new(part.inner, part.size, self.sweeps());
+        let (image, width) = (part.inputs * layout.plane, layout.row());
         let place = |s: &Strip| s.sample * image + s.row / 2 * width + s.column / 2;
         let sources: Vec<usize> = strips.iter().step_by(2).map(place).collect();
-        let taps: Vec<Taps> = self.passes.iter().map(|pass| pass.taps(part.layout)).collect();
+        let taps: Vec<Taps> = self.passes.iter().map(|pass| pass.taps(&layout)).collect();
         let row = (sources.len() + VECTORS) * ops.len();
         let size = self.outputs * row + LANES;
         let summed = room(&mut work.summed, self.passes.len() * size);
         for group in self.groups(part.channels) {
-            part.enter(group.number);
+            let images = (work.images.copy(&layout, part, group.number), &layout);
             let (first, end) = group.outputs;
             let passes = self.passes.iter().zip(&taps).zip(summed.chunks_exact_mut(size));
             for ((pass, taps), into) in passes {
-                let images = (&*part.images, part.layout);
                 let product = pass.product(group, images, taps, &sources);
                 product.run(isa, &mut work.partial, &mut Sums { into, row, first });
             }

@@ -5,11 +5,10 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::{
-    After, Channels, Numbers,
-    axis::{Direction, Sweep, Window},
-    batch::{LENGTH, Whole},
+    After, Channels, Numbers, across,
+    axis::{Direction, Window},
+    batch::{LANES, LENGTH, Whole},
     direct::Direct,
-    image::Layout,
     tiles::Tiles,
     winograd::Winograd,
 };
@@ -33,21 +32,32 @@ pub struct Filter {
 pub(crate) enum Method<'a> {
     Direct(&'a Direct),
     Winograd(&'a Winograd),
+    /// With the order of [`Self::Direct`].
+    Across(&'a Direct),
+}
+
+/// A method, without its weights.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Direct,
+    Winograd,
+    Across,
 }
 
 impl Method<'_> {
-    fn sweeps(&self) -> [&[Sweep]; 2] {
-        match self {
-            Self::Direct(direct) => direct.sweeps(),
-            Self::Winograd(winograd) => winograd.sweeps(),
-        }
-    }
-
     /// The sizes of blocks of channels that are summed together.
     fn blocks(&self) -> Vec<usize> {
         match self {
-            Self::Direct(direct) => direct.blocks(),
+            Self::Direct(direct) | Self::Across(direct) => direct.blocks(),
             Self::Winograd(winograd) => winograd.blocks().to_vec(),
+        }
+    }
+
+    /// How many samples should be worked on together at least.
+    pub(crate) fn together(&self) -> usize {
+        match self {
+            Self::Direct(_) | Self::Winograd(_) => 1,
+            Self::Across(_) => LANES,
         }
     }
 }
@@ -74,8 +84,8 @@ impl Filter {
         Some(Self { direction, windows, channels, weights: weights.to_vec(), direct, winograd })
     }
 
-    /// The method that is likely to be fastest for an output of a size.
-    fn method(&self, size: [usize; 2]) -> Method<'_> {
+    /// The method that is likely to be fastest for a number of samples of a size.
+    fn method(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method<'_> {
         let Self { direction, windows, channels, .. } = *self;
         let [rows, columns] = windows.map(|w| w.size);
         let (inputs, outputs) = (channels.inputs_of_group(), channels.outputs_of_group());
@@ -86,14 +96,31 @@ impl Filter {
             };
             self.weights[(pair * rows + row) * columns + column]
         };
-        if channels.groups == 1 && Winograd::suits(windows, [inputs, outputs], size) {
-            let weight = |pair, place| weight(0, pair, place);
-            let make = || Winograd::new(direction, windows, [inputs, outputs], weight);
-            Method::Winograd(self.winograd.get_or_init(make))
-        } else {
-            let make = || Direct::new(direction, windows, channels, weight);
-            Method::Direct(self.direct.get_or_init(make))
+        let direct = || Direct::new(direction, windows, channels, weight);
+        match self.fastest(samples, inner, size) {
+            Way::Winograd => {
+                let weight = |pair, place| weight(0, pair, place);
+                let make = || Winograd::new(direction, windows, [inputs, outputs], weight);
+                Method::Winograd(self.winograd.get_or_init(make))
+            }
+            Way::Direct => Method::Direct(self.direct.get_or_init(direct)),
+            Way::Across => Method::Across(self.direct.get_or_init(direct)),
         }
+    }
+
+    fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Way {
+        let Self { direction, windows, channels, .. } = *self;
+        let direct = samples.saturating_mul(Direct::cost(direction, windows, channels, size));
+        let mut ways = vec![(direct, Way::Direct)];
+        if channels.groups == 1 && Winograd::suits(windows) {
+            let cost = Winograd::cost([channels.inputs, channels.outputs], size);
+            ways.push((samples.saturating_mul(cost), Way::Winograd));
+        }
+        if across::suits(windows, samples, inner, size) {
+            let cost = across::cost(direction, windows, channels, samples, inner, size);
+            ways.push((cost, Way::Across));
+        }
+        ways.into_iter().min_by_key(|w| w.0).map_or(Way::Direct, |w| w.1)
     }
 
     /// The channels that go in and come out.
@@ -107,10 +134,15 @@ impl Filter {
         Some([along(0)?, along(1)?])
     }
 
-    /// Whether this is a good way to compute an output for an input of a size: not if it is so small that most of a vector would
-    /// be left unused, and not if windows reach so far beyond the input that its copy would be mostly border.
-    pub fn suits(&self, size: [usize; 2]) -> bool {
+    /// Whether this is a good way to compute outputs for a number of samples of a size: not if most of a vector would be left
+    /// unused, and not if windows reach so far beyond the input that its copy would be mostly border.
+    pub fn suits(&self, samples: usize, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
+        if across::suits(self.windows, samples, size, result)
+            && self.fastest(samples, size, result) == Way::Across
+        {
+            return true;
+        }
         let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
         let span =
             |axis: usize| self.windows[axis].size.saturating_mul(self.windows[axis].dilation);
@@ -155,12 +187,11 @@ impl Filter {
         if output.is_empty() {
             return;
         }
-        let method = self.method(result);
-        let layout = Layout::new(size, result, method.sweeps());
+        let method = self.method(samples, size, result);
         let whole = Whole {
             channels: self.channels,
             method,
-            layout,
+            inner: size,
             size: result,
             cells,
             area,

@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
-use crate::axis::Sweep;
+use crate::{
+    axis::Sweep,
+    batch::{LANES, Part},
+    work::room,
+};
 
 /// Where the rows and columns of a channel lie in the copy. With a stride, entries with the same remainder are put together, so
 /// that neighbouring outputs read neighbouring entries.
@@ -93,6 +97,35 @@ impl Layout {
                 cells[skip..].iter_mut().zip(values).for_each(|(cell, &value)| *cell = value);
             }
         }
+    }
+}
+
+/// Copies with zeros in their borders.
+#[derive(Default)]
+pub(crate) struct Images {
+    numbers: Vec<f32>,
+    /// What the borders are those of, and of how many numbers.
+    layout: Option<(Layout, usize)>,
+}
+
+impl Images {
+    /// The inputs of a group, as samples × inputs × planes of a layout.
+    pub(crate) fn copy(&mut self, layout: &Layout, part: &Part<'_>, group: usize) -> &[f32] {
+        let image = part.inputs * layout.plane;
+        // Vectors at the end of the last channel read a little beyond it.
+        let length = part.samples * image + 2 * LANES;
+        let clean = self.layout.as_ref().is_some_and(|(l, held)| l == layout && *held >= length);
+        if !clean {
+            room(&mut self.numbers, length).fill(0.0);
+            self.layout = Some((layout.clone(), length));
+        }
+        for (sample, image) in part.inputs(group).zip(self.numbers.chunks_exact_mut(image)) {
+            let channels = sample.chunks_exact((sample.len() / part.inputs).max(1));
+            for (channel, plane) in channels.zip(image.chunks_exact_mut(layout.plane)) {
+                layout.copy(channel, plane);
+            }
+        }
+        &self.numbers[..length]
     }
 }
 

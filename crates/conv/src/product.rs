@@ -49,17 +49,27 @@ impl Packed {
     }
 }
 
-/// Where every tap reads, relative to a vector's place.
+/// Which weights of an input count, and where each reads relative to a vector's place.
 pub(crate) struct Taps {
-    offsets: Vec<usize>,
-    /// The largest of them.
+    places: Vec<(usize, usize)>,
+    /// The largest distance from a vector's place.
     reach: usize,
+    /// All weights of an input for an output.
+    weights: usize,
 }
 
 impl Taps {
+    /// All weights, by what each reads.
     pub(crate) fn new(offsets: Vec<usize>) -> Self {
-        let reach = offsets.iter().copied().max().unwrap_or(0);
-        Self { offsets, reach }
+        let weights = offsets.len();
+        Self::some(offsets.into_iter().enumerate().collect(), weights)
+    }
+
+    /// Some of a number of weights, and what each of them reads.
+    pub(crate) fn some(places: Vec<(usize, usize)>, weights: usize) -> Self {
+        assert!(places.iter().all(|p| p.0 < weights), "every place has a weight");
+        let reach = places.iter().map(|p| p.1).max().unwrap_or(0);
+        Self { places, reach, weights }
     }
 }
 
@@ -196,19 +206,19 @@ impl Planes<'_> {
         totals: &mut [[[I::F32; V]; OC]; P],
     ) {
         let ops = isa.f32();
-        let taps = &self.taps.offsets[..];
-        let end = self.count.saturating_sub(1) * self.distance + self.taps.reach + ops.len();
-        let needed = self.count * taps.len() * P * OC;
+        let Taps { ref places, reach, weights: of_input } = *self.taps;
+        let end = self.count.saturating_sub(1) * self.distance + reach + ops.len();
+        let needed = self.count * of_input * P * OC;
         assert!(weights.len() >= needed, "there is a weight for every product");
         let within = sources.iter().flatten().all(|s| s + end <= self.numbers.len());
         assert!(within, "vectors lie in the planes");
         let mut sums = *totals;
         for plane in 0..self.count {
-            for (tap, &offset) in taps.iter().enumerate() {
-                // SAFETY: plane < count and tap < taps.len(), so that the weights are within count · taps · P · OC of them; no tap
+            for &(tap, offset) in places {
+                // SAFETY: plane < count and tap < of_input, so that the weights are within count · of_input · P · OC of them; no tap
                 // reads beyond the reach, so that a vector ends at most at its source + end, within the numbers.
                 unsafe {
-                    let weights = weights.as_ptr().add((plane * taps.len() + tap) * P * OC);
+                    let weights = weights.as_ptr().add((plane * of_input + tap) * P * OC);
                     let numbers = self.numbers.as_ptr().add(plane * self.distance + offset);
                     for (p, (sums, sources)) in sums.iter_mut().zip(sources).enumerate() {
                         let mut values = [ops.zero(); V];

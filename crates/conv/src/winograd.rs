@@ -18,11 +18,11 @@ use rten_simd::{
 use crate::{
     axis::{Direction, Sweep, Tap, Window},
     batch::{LENGTH, Part},
+    image::Layout,
     pairs::{apart, together},
     product::{Planes, Taps, blocks},
     spaced,
     strips::{Channel, Strip, strips},
-    tiles::Tiles,
     work::{Work, room},
 };
 
@@ -41,9 +41,6 @@ const INPUTS: usize = 64;
 /// What is spent on a vector of tiles of an input and of an output beside products, in multiplications of vectors; measured.
 const ENTER: usize = 150;
 const LEAVE: usize = 95;
-/// The same for a vector of outputs that is summed directly.
-const COPY: usize = 12;
-const WRITE: usize = 20;
 
 /// Transformed weights.
 #[derive(Clone, Debug)]
@@ -58,19 +55,16 @@ pub(crate) struct Winograd {
 }
 
 impl Winograd {
-    /// Whether it applies and pays off for an output of a size.
-    pub(crate) fn suits(
-        windows: [Window; 2],
-        [inputs, outputs]: [usize; 2],
-        size: [usize; 2],
-    ) -> bool {
+    /// Whether it applies.
+    pub(crate) fn suits(windows: [Window; 2]) -> bool {
         let close = |w: Window| w.size == 3 && w.stride == 1 && w.dilation == 1 && w.extra == 0;
-        let pairs = inputs * outputs;
+        windows.into_iter().all(close)
+    }
+
+    /// What an output of a size costs, in multiplications of vectors.
+    pub(crate) fn cost([inputs, outputs]: [usize; 2], size: [usize; 2]) -> usize {
         let vectors = (size[0].div_ceil(2) * size[1].div_ceil(LENGTH)).div_ceil(2);
-        let here = vectors * (PRODUCTS * pairs + ENTER * inputs + LEAVE * outputs);
-        let directly = Tiles::count(size, size[1] + 2, LENGTH);
-        let direct = directly * (9 * pairs + COPY * inputs + WRITE * outputs);
-        windows.into_iter().all(close) && here < direct
+        vectors * (PRODUCTS * inputs * outputs + ENTER * inputs + LEAVE * outputs)
     }
 
     /// From the weight of an output and an input, a row and a column of the window.
@@ -121,18 +115,19 @@ impl Winograd {
         &self.blocks
     }
 
-    pub(crate) fn sweeps(&self) -> [&[Sweep]; 2] {
+    fn sweeps(&self) -> [&[Sweep]; 2] {
         [&self.sweeps[0], &self.sweeps[1]]
     }
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
-        part.enter(0);
-        let (lanes, plane) = (isa.f32().len(), part.layout.plane);
+        let layout = Layout::new(part.inner, part.size, self.sweeps());
+        let images = work.images.copy(&layout, part, 0);
+        let (lanes, plane) = (isa.f32().len(), layout.plane);
         let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0].taps);
-        let rows = std::array::from_fn(|r| part.layout.tap([y[r].offset, x[0].offset]));
-        let (image, width) = (part.inputs * plane, part.layout.row());
+        let rows = std::array::from_fn(|r| layout.tap([y[r].offset, x[0].offset]));
+        let (image, width) = (part.inputs * plane, layout.row());
         let place = |s: Strip| s.sample * image + s.row * width + s.column;
         let (first, end) = part.channels;
         let per_input = SIDE * VECTORS * lanes;
@@ -146,7 +141,7 @@ impl Winograd {
             for inputs in ranges(blocks(part.inputs, INPUTS)) {
                 let count = inputs.len();
                 let source = Source {
-                    images: &part.images[inputs.start * plane..],
+                    images: &images[inputs.start * plane..],
                     plane,
                     strips: sources,
                     rows,

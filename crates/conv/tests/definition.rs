@@ -129,6 +129,23 @@ proptest! {
     }
 
     #[test]
+    fn small_pictures_of_many_samples_too(
+        transposed in any::<bool>(),
+        windows in [window(), window()],
+        groups in 1usize..3,
+        of_group in [1usize..20, 1usize..20],
+        samples in 4usize..40,
+        size in [1usize..7, 1usize..7],
+        threads in 1usize..4,
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        let [inputs, outputs] = of_group.map(|c| c * groups);
+        let channels = Channels { inputs, outputs, groups };
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
+    }
+
+    #[test]
     fn groups_have_sums_of_their_own(
         transposed in any::<bool>(),
         windows in [window(), window()],
@@ -225,11 +242,11 @@ fn what_would_be_mostly_border_or_unused_is_left_to_others() {
     let far = Window { size: 3, dilation: 5000, before: 5000, after: 5000, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [far; 2], [1, 1], &[0.0; 9]).expect("a filter");
     assert_eq!(filter.output_size([8, 8]), Some([8, 8]));
-    assert!(!filter.suits([8, 8]));
+    assert!(!filter.suits(1, [8, 8]));
     let near = Window { size: 3, before: 1, after: 1, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [near; 2], [1, 1], &[0.0; 9]).expect("a filter");
-    assert!(filter.suits([8, 8]) && filter.suits([2, 2]) && !filter.suits([1, 1]));
+    assert!(filter.suits(1, [8, 8]) && filter.suits(1, [2, 2]) && !filter.suits(1, [1, 1]));
     let wide = Window { size: 30, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [wide; 2], [1, 1], &[0.0; 900]).expect("a filter");
-    assert!(filter.suits([45, 45]) && !filter.suits([32, 32]), "three outputs in a row");
+    assert!(filter.suits(1, [45, 45]) && !filter.suits(1, [32, 32]), "three outputs in a row");
 }

@@ -192,7 +192,7 @@ impl Convolution {
             [n, c, h, w] if c == inputs => (n, [h, w]),
             _ => return None,
         };
-        let result = filter.output_size(size).filter(|_| filter.suits(size))?;
+        let result = filter.output_size(size).filter(|_| filter.suits(samples, size))?;
         let mut shape = input.shape().to_vec();
         shape[1] = outputs;
         let axes = shape.len() - 2;
