@@ -21,4 +21,4 @@ pub use emit::{Emitter, OPSET};
 pub use fact::{Concrete, DType, Fact};
 pub use graph::{Graph, Id, Node, downcast, infer};
 pub use op::{Bilinear, Calculus, Composite, Lift, Linear, Op, OpError, Pointwise, Side, take};
-pub use tensor::{Array, Tensor};
+pub use tensor::{Array, Tensor, grid};

@@ -21,6 +21,28 @@ pub enum Tensor {
     Bool(Array<bool>),
 }
 
+/// An array whose elements are a function of their indices: faster than by way of the array library, which makes a list for every
+/// element.
+///
+/// # Panics
+/// If the shape has more elements than there are addresses.
+pub fn grid<T>(shape: &[usize], mut value: impl FnMut(&[usize]) -> T) -> ArrayD<T> {
+    let mut at = vec![0; shape.len()];
+    let mut next = || {
+        let element = value(&at);
+        for (index, &size) in at.iter_mut().zip(shape).rev() {
+            *index += 1;
+            if *index < size {
+                break;
+            }
+            *index = 0;
+        }
+        element
+    };
+    let elements = (0..shape.iter().product()).map(|_| next()).collect();
+    ArrayD::from_shape_vec(IxDyn(shape), elements).expect("as many elements as the shape has")
+}
+
 impl Tensor {
     /// The type of the elements.
     pub fn dtype(&self) -> DType {
@@ -55,16 +77,18 @@ impl Tensor {
         Concrete { dtype: self.dtype(), shape: self.shape().to_vec() }
     }
 
-    /// A hash of type, shape and elements, bit by bit.
+    /// A hash of type, shape and elements, bit by bit. Those that are equal are compared, so it has to be fast rather than good.
     pub(crate) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.dtype(), self.shape()).hash(&mut hasher);
+        let mix =
+            |hash: u64, bits: u64| (hash.rotate_left(5) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let start = hasher.finish();
         match self {
-            Self::Float(a) => a.iter().for_each(|v| v.to_bits().hash(&mut hasher)),
-            Self::Int(a) => a.iter().for_each(|v| v.hash(&mut hasher)),
-            Self::Bool(a) => a.iter().for_each(|v| v.hash(&mut hasher)),
+            Self::Float(a) => a.iter().fold(start, |h, v| mix(h, v.to_bits())),
+            Self::Int(a) => a.iter().fold(start, |h, v| mix(h, v.cast_unsigned())),
+            Self::Bool(a) => a.iter().fold(start, |h, v| mix(h, u64::from(*v))),
         }
-        hasher.finish()
     }
 
     /// Whether type, shape and elements are the same, bit by bit.
@@ -72,7 +96,11 @@ impl Tensor {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => {
                 let bits = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits();
-                a.shape() == b.shape() && a.iter().zip(b).all(bits)
+                a.shape() == b.shape()
+                    && match (a.as_slice(), b.as_slice()) {
+                        (Some(a), Some(b)) => a.iter().zip(b).all(bits),
+                        _ => a.iter().zip(b).all(bits),
+                    }
             }
             _ => self == other,
         }

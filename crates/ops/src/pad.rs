@@ -1,9 +1,9 @@
 //! Padding, and cropping as padding by less than nothing.
 
-use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
     DType, Dim, Id, OpError, Tensor,
     algebra::{Concat, Scatter, Slice, Span},
+    grid,
 };
 
 use crate::{Entry, Reader, Sample};
@@ -126,22 +126,23 @@ fn constant(
     if count.is_none_or(|n| n > OFFSET_LIMIT) {
         return Err(OpError::unsupported("padding with a constant of", format!("{shape:?}")));
     }
-    let outside =
-        |i: &IxDyn| margins.iter().any(|m| i[m.axis] < m.before || i[m.axis] >= m.before + m.size);
+    let outside = |i: &[usize]| {
+        margins.iter().any(|m| i[m.axis] < m.before || i[m.axis] >= m.before + m.size)
+    };
     let offset = match (&fill, given, dtype) {
         (Some(Tensor::Float(a)), _, DType::Float) => {
             let v = a.first().copied().unwrap_or_default();
-            let offset = |i| if outside(&i) { v } else { 0.0 };
-            r.b.graph_mut().constant(ArrayD::from_shape_fn(IxDyn(&shape), offset).into())
+            let offset = |i: &[usize]| if outside(i) { v } else { 0.0 };
+            r.b.graph_mut().constant(grid(&shape, offset).into())
         }
         (Some(Tensor::Int(a)), _, DType::Int) => {
             let v = a.first().copied().unwrap_or_default();
-            let offset = |i| if outside(&i) { v } else { 0 };
-            r.b.graph_mut().constant(ArrayD::from_shape_fn(IxDyn(&shape), offset).into())
+            let offset = |i: &[usize]| if outside(i) { v } else { 0 };
+            r.b.graph_mut().constant(grid(&shape, offset).into())
         }
         (None, Some(value), DType::Float) if r.fact(value).dtype == DType::Float => {
-            let mask = |i| f64::from(u8::from(outside(&i)));
-            let mask = r.b.graph_mut().constant(ArrayD::from_shape_fn(IxDyn(&shape), mask).into());
+            let mask = |i: &[usize]| f64::from(u8::from(outside(i)));
+            let mask = r.b.graph_mut().constant(grid(&shape, mask).into());
             let value = r.b.reshape(value, &vec![Dim::from(1); shape.len()])?;
             r.b.mul(mask, value)?
         }

@@ -4,10 +4,11 @@
 //! matrix. Two kinds of matrices have cheaper forms: repeating every element is broadcasting, and
 //! keeping every so many is a slice.
 
-use ndarray::{Array2, ArrayD, IxDyn};
+use ndarray::Array2;
 use taste_graph::{
     Dim, Id, OpError, Tensor,
     algebra::{Slice, Span},
+    grid,
 };
 
 use crate::{
@@ -384,8 +385,9 @@ fn outside(rank: usize, changes: &[Along], method: Method, value: f64) -> Result
         .iter()
         .map(|&c| (c.axis, (0..c.to).map(|i| method.row(c, i).is_empty()).collect()))
         .collect();
-    let at = |i: IxDyn| if misses.iter().any(|(axis, miss)| miss[i[*axis]]) { value } else { 0.0 };
-    Ok(ArrayD::from_shape_fn(IxDyn(&shape), at).into())
+    let at =
+        |i: &[usize]| if misses.iter().any(|(axis, miss)| miss[i[*axis]]) { value } else { 0.0 };
+    Ok(grid(&shape, at).into())
 }
 
 /// The floats of argument `i`; nothing if it is left out or empty.

@@ -1,6 +1,6 @@
 //! Convolutions as ONNX.
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, Axis, IxDyn};
 use taste_graph::{Dim, Emitter, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
@@ -159,13 +159,19 @@ impl Conv {
     /// \[g·o, i, k\] → \[g·i, o, k\], backwards along the kernel.
     fn flip(&self, w: &ArrayD<f64>) -> ArrayD<f64> {
         let (outputs, inputs) = (w.shape()[0] / self.groups, w.shape()[1]);
-        let shape = [&[self.groups * inputs, outputs], &self.window.kernel[..]].concat();
-        ArrayD::from_shape_fn(IxDyn(&shape), |at| {
-            let (group, input) = (at[0] / inputs, at[0] % inputs);
-            let mut from = vec![group * outputs + at[1], input];
-            from.extend((0..self.window.rank()).map(|a| self.window.kernel[a] - 1 - at[2 + a]));
-            w[IxDyn(&from)]
-        })
+        let kernel = &self.window.kernel[..];
+        let split = [&[self.groups, outputs, inputs], kernel].concat();
+        let merged = [&[self.groups * inputs, outputs], kernel].concat();
+        let mut flipped = w.to_shape(split).expect("outputs in groups").into_owned();
+        flipped.swap_axes(1, 2);
+        for axis in 0..kernel.len() {
+            flipped.invert_axis(Axis(3 + axis));
+        }
+        flipped
+            .as_standard_layout()
+            .into_owned()
+            .into_shape_with_order(merged)
+            .expect("groups of inputs")
     }
 
     /// [`Conv::flip`] of weights that are computed.

@@ -1,6 +1,7 @@
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
-    Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor, take,
+    Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor, grid,
+    take,
 };
 use taste_onnx::builders;
 
@@ -52,7 +53,7 @@ impl AveragePool {
         if weights.iter().all(even) {
             return Ok(Tensor::scalar(weights.iter().map(|w| w[0]).product()));
         }
-        let scale = ArrayD::<f64>::from_shape_fn(IxDyn(&positions), |at| {
+        let scale = grid::<f64>(&positions, |at| {
             weights.iter().enumerate().map(|(axis, w)| w[at[axis]]).product()
         });
         Ok(scale.into())

@@ -2,7 +2,7 @@ use ndarray::{ArrayD, IxDyn, Zip};
 use taste_graph::{
     Build, Calculus, Composite, Concrete, DType, Dim, Emitter, Id, Lift, Op, OpError, Tensor,
     algebra::{Scatter, Slice, Span},
-    take,
+    grid, take,
 };
 
 use super::{CONSTANT_LIMIT, Field, average::AveragePool};
@@ -80,14 +80,29 @@ impl MaxPool {
         if spans.is_empty() { Ok(mask) } else { b.push(Scatter { spans, sizes }, &[mask]) }
     }
 
+    /// [`LOWEST`] in the border of padded elements and 0 within: from a row for every axis, as the product of all may be large.
+    fn low(&self, b: &mut Build<'_>, padded: &[usize]) -> Result<Id, OpError> {
+        let (window, size) = (&self.field.window, &self.field.size);
+        let mut within = b.scalar(1.0);
+        for axis in (0..size.len()).filter(|&a| padded[a] > size[a]) {
+            let mut shape = vec![1; size.len()];
+            shape[axis] = padded[axis];
+            let inner = window.begin[axis]..window.begin[axis] + size[axis];
+            let row = grid(&shape, |at| f64::from(u8::from(inner.contains(&at[axis]))));
+            let row = b.graph_mut().constant(row.into());
+            within = b.mul(within, row)?;
+        }
+        let raised = b.scale(within, -LOWEST)?;
+        b.offset(raised, LOWEST)
+    }
+
     /// Any window: a convolution of each channel with one kernel for each tap lays windows out as
     /// channels. The mask sees padding that is below every element, the sum sees zeros there.
     fn expand_windows(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
         let (window, size, taps) = (&self.field.window, &self.field.size, self.field.taps());
         let padded: Vec<usize> =
             (0..size.len()).map(|a| window.begin[a] + size[a] + window.end[a]).collect();
-        let elements = padded.iter().fold(1usize, |n, &p| n.saturating_mul(p));
-        if taps.saturating_mul(taps) > CONSTANT_LIMIT || elements > CONSTANT_LIMIT {
+        if taps.saturating_mul(taps) > CONSTANT_LIMIT {
             return Err(OpError::unsupported("derivatives of a maximum over windows of", taps));
         }
         let shape = b.fact(x).shape.clone();
@@ -98,8 +113,7 @@ impl MaxPool {
         let merged = merged.ok_or_else(|| OpError::invalid("a size beyond memory"))?;
         let folded = [&[merged, Dim::from(1)], &shape[2..]].concat();
         let x = b.reshape(x, &folded)?;
-        let one_hot =
-            ArrayD::from_shape_fn(IxDyn(&[taps, taps]), |at| f64::from(u8::from(at[0] == at[1])));
+        let one_hot = grid(&[taps, taps], |at| f64::from(u8::from(at[0] == at[1])));
         let one_hot = one_hot
             .into_shape_with_order(IxDyn(&[&[taps, 1], &window.kernel[..]].concat()))
             .map_err(|e| OpError::invalid(e.to_string()))?;
@@ -107,12 +121,7 @@ impl MaxPool {
         let conv = Conv { window: window.clone(), groups: 1, yields: Place::Y, size: size.clone() };
         let windows = b.push(conv.clone(), &[x, one_hot])?;
         let mask = if self.field.is_padded() {
-            let low = ArrayD::from_shape_fn(IxDyn(&padded), |at| {
-                let inside = (0..size.len())
-                    .all(|a| (window.begin[a]..window.begin[a] + size[a]).contains(&at[a]));
-                if inside { 0.0 } else { LOWEST }
-            });
-            let low = b.graph_mut().constant(low.into());
+            let low = self.low(b, &padded)?;
             let spans = (0..size.len())
                 .map(|a| (a + 2, Span { start: window.begin[a], step: 1, len: size[a] }))
                 .collect();
