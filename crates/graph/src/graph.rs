@@ -266,13 +266,17 @@ impl Graph {
         if results.iter().any(|c| c.len() > limit) || total > self.allowance() {
             return None;
         }
-        self.pay(op.steps(&shapes, &results))?;
+        self.pay(op, &shapes, &results)?;
         let results = op.eval(&tensors).ok()?;
         Some(results.into_iter().map(|t| self.constant(t)).collect())
     }
 
     /// Counts the steps of an evaluation; nothing if they are too many.
-    fn pay(&mut self, steps: usize) -> Option<()> {
+    fn pay(&mut self, op: &Arc<dyn Op>, args: &[Concrete], results: &[Concrete]) -> Option<()> {
+        // An array without elements is walked along its other axes all the same.
+        let empty = args.iter().chain(results).filter(|c| c.is_empty());
+        let walk = |c: &Concrete| c.shape.iter().fold(1usize, |n, &d| n.saturating_mul(d.max(1)));
+        let steps = empty.map(walk).fold(op.steps(args, results), usize::saturating_add);
         let most = self.stored.saturating_mul(STEPS_FACTOR).saturating_add(FOLD_STEPS);
         let total = self.steps.saturating_add(steps);
         let node = NODE_STEPS.max(self.stored.saturating_mul(4));
@@ -304,7 +308,7 @@ impl Graph {
             if inferred.iter().any(|c| c.check().is_err() || c.len() > KNOWN_LEN) {
                 return None;
             }
-            self.pay(op.steps(&shapes, &inferred))?;
+            self.pay(&op, &shapes, &inferred)?;
             *results = op.eval(&tensors).ok()?;
         }
         let compares = worlds[0].iter().any(|t| t.concrete().dtype == DType::Bool);

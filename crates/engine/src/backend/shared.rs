@@ -22,7 +22,7 @@ const PART: usize = 192 << 10;
 /// Layers over pictures are wider by this factor than layers over rows of numbers.
 const PICTURE: usize = 4;
 /// Fewer samples would read the weights too often.
-const FEWEST: usize = 4;
+const FEWEST: usize = 8;
 
 /// The most bytes that weights may take which every thread has for itself.
 const COPIES: usize = 1 << 30;
