@@ -74,6 +74,8 @@ type Row = Vec<(usize, f64)>;
 
 /// The largest matrix that an axis is resampled by.
 const MATRIX_LIMIT: usize = 1 << 24;
+/// The longest axis, for which there is a list of weights for every position.
+const AXIS_LIMIT: usize = 1 << 20;
 
 impl Method {
     /// The source position of output position `i`.
@@ -221,7 +223,7 @@ fn resample(
     let mut factors = Vec::new();
     let mut rest = Vec::new();
     for &along in changes {
-        if along.from == 0 || along.from.max(along.to) > MATRIX_LIMIT {
+        if along.from == 0 || along.from.max(along.to) > AXIS_LIMIT {
             let sizes = format!("{} to {}", along.from, along.to);
             return Err(OpError::unsupported("resizing an axis from", sizes));
         }
