@@ -15,7 +15,7 @@ use crate::{
     work::{Work, room},
 };
 
-/// The most entries of a picture, and the largest window.
+/// The most entries of a picture, and the largest window and stride.
 const ENTRIES: usize = 64;
 const WINDOW: usize = 16;
 
@@ -31,7 +31,8 @@ pub(crate) fn suits(
     size: [usize; 2],
 ) -> bool {
     let small = |s: [usize; 2]| s[0].saturating_mul(s[1]) <= ENTRIES;
-    2 * samples >= LENGTH && small(inner) && small(size) && windows.iter().all(|w| w.size <= WINDOW)
+    let few = |w: &Window| w.size.max(w.stride) <= WINDOW;
+    2 * samples >= LENGTH && small(inner) && small(size) && windows.iter().all(few)
 }
 
 /// What all samples cost, in multiplications of vectors.
