@@ -72,6 +72,8 @@ const MADE_FACTOR: usize = 16;
 const NODE_STEPS: usize = 1 << 28;
 const FOLD_STEPS: usize = 1 << 30;
 const STEPS_FACTOR: usize = 64;
+/// Axes of an array without elements have at most this many places together where it is folded.
+const EMPTY_STEPS: usize = 1 << 16;
 
 impl Graph {
     /// A graph without nodes.
@@ -274,9 +276,12 @@ impl Graph {
     /// Counts the steps of an evaluation; nothing if they are too many.
     fn pay(&mut self, op: &Arc<dyn Op>, args: &[Concrete], results: &[Concrete]) -> Option<()> {
         // An array without elements is walked along its other axes all the same.
-        let empty = args.iter().chain(results).filter(|c| c.is_empty());
+        let mut empty = args.iter().chain(results).filter(|c| c.is_empty());
         let walk = |c: &Concrete| c.shape.iter().fold(1usize, |n, &d| n.saturating_mul(d.max(1)));
-        let steps = empty.map(walk).fold(op.steps(args, results), usize::saturating_add);
+        if empty.any(|c| walk(c) > EMPTY_STEPS) {
+            return None;
+        }
+        let steps = op.steps(args, results);
         let most = self.stored.saturating_mul(STEPS_FACTOR).saturating_add(FOLD_STEPS);
         let total = self.steps.saturating_add(steps);
         let node = NODE_STEPS.max(self.stored.saturating_mul(4));
