@@ -25,7 +25,10 @@ pub fn check(bytes: &[u8]) {
             Err(e) => drop(e.to_string()),
             Ok(derived) => {
                 derived.chunk();
-                if derived.node_count() < 2000 && derived.dimension() <= 64 {
+                let is_small = derived.node_count() < 2000 && derived.dimension() <= 64;
+                // One of them at a time, as a user has.
+                drop(derived);
+                if is_small {
                     drop(model.derive_file(&request));
                 }
             }
