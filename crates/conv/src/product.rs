@@ -213,28 +213,57 @@ impl Planes<'_> {
         let within = sources.iter().flatten().all(|s| s + end <= self.numbers.len());
         assert!(within, "vectors lie in the planes");
         let mut sums = *totals;
-        for plane in 0..self.count {
-            for &(tap, offset) in places {
-                // SAFETY: plane < count and tap < of_input, so that the weights are within count · of_input · P · OC of them; no tap
-                // reads beyond the reach, so that a vector ends at most at its source + end, within the numbers.
-                unsafe {
+        // SAFETY: plane < count and tap < of_input, so that the weights are within count · of_input · P · OC of them; no tap
+        // reads beyond the reach, so that a vector ends at most at its source + end, within the numbers.
+        unsafe {
+            if let [(tap, offset)] = places[..] {
+                for plane in 0..self.count {
                     let weights = weights.as_ptr().add((plane * of_input + tap) * P * OC);
                     let numbers = self.numbers.as_ptr().add(plane * self.distance + offset);
-                    for (p, (sums, sources)) in sums.iter_mut().zip(sources).enumerate() {
-                        let mut values = [ops.zero(); V];
-                        for (value, source) in values.iter_mut().zip(sources) {
-                            *value = ops.load_ptr(numbers.add(source));
-                        }
-                        for (o, sums) in sums.iter_mut().enumerate() {
-                            let weight = ops.splat(*weights.add(p * OC + o));
-                            for (sum, &value) in sums.iter_mut().zip(&values) {
-                                *sum = ops.mul_add(value, weight, *sum);
-                            }
-                        }
+                    multiply(isa, weights, numbers, sources, &mut sums);
+                }
+            } else {
+                for plane in 0..self.count {
+                    let weights = weights.as_ptr().add(plane * of_input * P * OC);
+                    let numbers = self.numbers.as_ptr().add(plane * self.distance);
+                    for &(tap, offset) in places {
+                        let (weights, numbers) = (weights.add(tap * P * OC), numbers.add(offset));
+                        multiply(isa, weights, numbers, sources, &mut sums);
                     }
                 }
             }
         }
         *totals = sums;
+    }
+}
+
+/// Adds `P` × `OC` weights times the vectors at `sources`.
+///
+/// # Safety
+/// There are as many weights, and the vectors can be read.
+#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+#[expect(unsafe_code, reason = "checks in the innermost loop would take a third of the time")]
+#[inline(always)]
+unsafe fn multiply<I: Isa, const P: usize, const OC: usize, const V: usize>(
+    isa: I,
+    weights: *const f32,
+    numbers: *const f32,
+    sources: [[usize; V]; P],
+    sums: &mut [[[I::F32; V]; OC]; P],
+) {
+    let ops = isa.f32();
+    for (p, (sums, sources)) in sums.iter_mut().zip(sources).enumerate() {
+        let mut values = [ops.zero(); V];
+        for (value, source) in values.iter_mut().zip(sources) {
+            // SAFETY: as promised.
+            *value = unsafe { ops.load_ptr(numbers.add(source)) };
+        }
+        for (o, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as promised.
+            let weight = ops.splat(unsafe { *weights.add(p * OC + o) });
+            for (sum, &value) in sums.iter_mut().zip(&values) {
+                *sum = ops.mul_add(value, weight, *sum);
+            }
+        }
     }
 }
