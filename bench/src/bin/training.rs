@@ -15,7 +15,7 @@ use clap::Parser;
 use ndarray::ArrayD;
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 use taste_train::{Network, Training, networks};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

@@ -1,6 +1,7 @@
 //! Samples that can be gone through, a chunk at a time and more than once.
 
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
+use taste_stats::random;
 
 use crate::Error;
 
@@ -137,7 +138,7 @@ impl<'a> Part<'a> {
     }
 
     fn holds(&self, index: usize) -> bool {
-        let draw = uniform(self.seed, index as u64);
+        let draw = random::position(self.seed, index as u64);
         self.from <= draw && draw < self.to
     }
 }
@@ -225,7 +226,7 @@ pub fn draw(of: &dyn Samples, most: usize, seed: u64) -> Result<ArrayD<f32>, Err
     for chunk in of.chunks(256)? {
         let chunk = chunk?;
         for (position, &index) in chunk.index.iter().enumerate() {
-            let key = hash(seed, index as u64);
+            let key = random::hash(seed, index as u64);
             if kept.len() == most && kept.peek().is_none_or(|top| top.0 <= key) {
                 continue;
             }
@@ -256,23 +257,6 @@ pub fn draw(of: &dyn Samples, most: usize, seed: u64) -> Result<ArrayD<f32>, Err
         path: of.name().to_owned(),
         message: "its samples are not of one shape".to_owned(),
     })
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014) on a seed and a number.
-fn hash(seed: u64, number: u64) -> u64 {
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut z = seed.wrapping_mul(GOLDEN) ^ number.wrapping_add(1).wrapping_mul(GOLDEN);
-    for _ in 0..2 {
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-    }
-    z
-}
-
-/// A number in 0..1 that depends on a seed and a number alone.
-fn uniform(seed: u64, number: u64) -> f64 {
-    (hash(seed, number) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ mod inspect;
 mod memory;
 mod method;
 mod model;
-mod random;
 mod run;
 mod target;
 mod value;

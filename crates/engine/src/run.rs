@@ -6,7 +6,6 @@ use taste_graph::DType;
 use crate::{
     Backend, Batch, Derived, Error, Session, Value,
     derive::{Schedule, SignInput},
-    random,
 };
 
 /// Results for some samples; what was not asked for is absent.
@@ -331,7 +330,12 @@ fn draw_from(input: &SignInput, seed: u64, first: usize, rows: usize, offset: us
     let mut values = Vec::with_capacity(input.lanes * rows * width);
     for lane in 0..input.lanes {
         for row in 0..rows {
-            let stream = random::signs(seed, (first + row) as u64, (offset + lane) as u64, width);
+            let stream = taste_stats::random::signs(
+                seed,
+                (first + row) as u64,
+                (offset + lane) as u64,
+                width,
+            );
             #[expect(clippy::cast_possible_truncation, reason = "±1 is exact")]
             values.extend(stream.map(|s| s as f32));
         }

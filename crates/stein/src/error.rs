@@ -15,6 +15,9 @@ pub enum Error {
     /// A graph that can't be built.
     #[error("{0}")]
     Graph(#[from] OpError),
+    /// A number outside of what a statistic is defined for.
+    #[error(transparent)]
+    Stats(#[from] taste_stats::Error),
     /// A request that does not fit the model or the data.
     #[error("{0}")]
     Request(String),

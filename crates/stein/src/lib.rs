@@ -16,7 +16,7 @@ mod runner;
 pub mod score;
 mod score_check;
 pub mod shift;
-pub mod stats;
+pub use taste_stats as stats;
 
 pub use aggregate::{Aggregate, Tail};
 pub use channels::{channel_axis, over_channels};

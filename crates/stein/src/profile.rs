@@ -9,7 +9,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use taste_graph::{Build, Dim, Id, OpError};
 use taste_ops::functions;
 
-use crate::{Error, error::request, stats::robust::Quantile};
+use crate::{Error, error::request, stats::quantile::Quantile};
 
 /// What the features are made of.
 pub(crate) struct Ingredients {

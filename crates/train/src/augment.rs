@@ -1,6 +1,6 @@
 //! Random changes to images that leave their meaning alone.
 
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 /// What may happen to an image each time that it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

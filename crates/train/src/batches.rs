@@ -3,7 +3,7 @@
 
 use ndarray::{ArrayD, IxDyn};
 use taste_engine::Value;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::{
     Augment,

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayViewD;
 use taste_engine::Value;
-use taste_stein::stats::moments::Summary;
+use taste_stats::moments::Summary;
 
 use crate::{
     Error,

@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, Axis, Slice};
 use serde::Serialize;
 use taste_engine::Backend;
-use taste_stein::stats::{moments::Summary, random::Random};
+use taste_stats::{moments::Summary, random::Random};
 
 use crate::{
     Error, Fitted,

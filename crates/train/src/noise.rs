@@ -1,6 +1,6 @@
 //! How much noise samples get: x̃ = signal · x + spread · ε, at a level t that the network is told.
 
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::Error;
 use crate::error::request;

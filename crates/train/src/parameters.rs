@@ -1,7 +1,7 @@
 //! The weights of a network.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::network::Start;
 

@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayD, Axis, Slice};
 use taste_engine::Backend;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::{
     Error, Fitted, Trained,

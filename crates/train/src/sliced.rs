@@ -8,7 +8,7 @@ use taste_graph::{
     Build, Dim, Graph,
     diff::{Derivatives, jvp},
 };
-use taste_stein::stats::{moments::Summary, random::Random};
+use taste_stats::{moments::Summary, random::Random};
 
 use crate::{
     Error, Trained,

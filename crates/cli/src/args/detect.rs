@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taste_stein::stats::conformal::Rule;
+use taste_stats::conformal::Rule;
 
 use super::RunArgs;
 

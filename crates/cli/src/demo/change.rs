@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_PI_4, TAU};
 
 use ndarray::{Array2, ArrayD, IxDyn};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use super::{
     canvas::{self, SIDE, single},

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use ndarray::Array2;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use super::canvas::{self, Point, SIDE};
 

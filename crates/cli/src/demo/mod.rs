@@ -14,7 +14,7 @@ mod text;
 mod watch;
 
 use anyhow::Result;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::{Outcome, args::DemoArgs, files::NewFolder, print, print_json};
 use watch::Watch;

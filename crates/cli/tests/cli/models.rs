@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayD, Axis, Ix2, IxDyn};
 use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::common::Place;
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ndarray::{Array2, ArrayD, Axis};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 
 use crate::{
     common::Place,

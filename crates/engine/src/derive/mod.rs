@@ -383,7 +383,7 @@ fn sign_lanes(
             let mut values = Vec::with_capacity(lanes * rows * width);
             for lane in 0..lanes {
                 for row in 0..rows {
-                    values.extend(crate::random::signs(seed, row as u64, lane as u64, width));
+                    values.extend(taste_stats::random::signs(seed, row as u64, lane as u64, width));
                 }
             }
             let full: Vec<usize> = [lanes, rows].into_iter().chain(shape).collect();

@@ -15,7 +15,7 @@ use crate::{
     residual::{Residual, Subject},
     stats::{
         moments::Moments,
-        robust::{self, Quantile},
+        quantile::{self, Quantile},
     },
 };
 
@@ -122,7 +122,7 @@ impl HeldOut {
                 };
                 let all: Vec<f64> =
                     self.kept_components.chunks_exact(means.len()).map(joined).collect();
-                robust::median(&all).unwrap_or(0.0)
+                quantile::median(&all).unwrap_or(0.0)
             }
             _ => 0.0,
         };
@@ -287,7 +287,7 @@ impl Fit<'_> {
         let count = (found.used * components) as f64;
         found.terms = residual.terms.map(|_| (laplacian / count, drift / count));
         found.estimate_error =
-            robust::median(&errors).map(|e| e / one.deviations[0].max(f64::MIN_POSITIVE));
+            quantile::median(&errors).map(|e| e / one.deviations[0].max(f64::MIN_POSITIVE));
         (found.components, found.single, found.map) = (all, one, maps);
         Ok(found)
     }
@@ -388,6 +388,6 @@ impl Fit<'_> {
             .map(|((a, b), e)| f64::from((a - b).abs() / e))
             .filter(|z| z.is_finite())
             .collect();
-        Ok(robust::median(&apart))
+        Ok(quantile::median(&apart))
     }
 }

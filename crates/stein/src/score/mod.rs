@@ -10,7 +10,6 @@ mod families;
 mod gaussian;
 mod gmm;
 mod kde;
-mod linear;
 mod log_density;
 mod map;
 mod moments;
@@ -27,6 +26,7 @@ use std::fmt;
 
 use taste_data::Samples;
 use taste_graph::{Build, Id};
+use taste_stats::linear;
 
 use crate::Error;
 

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 use taste_train::{Decay, Training};
 
 pub(crate) fn normal(rows: usize, columns: usize, seed: u64) -> Array2<f64> {

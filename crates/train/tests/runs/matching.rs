@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 use taste_engine::{Backend, Value};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 use taste_train::{Fitted, Network, Training};
 
 use crate::common::{normal, samples, settled};

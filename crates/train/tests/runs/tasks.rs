@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayD, Axis, array};
 use taste_data::InMemory;
 use taste_engine::{Backend, Value};
-use taste_stein::stats::random::Random;
+use taste_stats::random::Random;
 use taste_train::{Augment, Decay, Network, Trained, Training};
 
 use crate::common::{normal, samples, settled};

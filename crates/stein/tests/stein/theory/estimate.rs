@@ -1,7 +1,7 @@
 //! Means with their standard errors.
 
 use ndarray::{ArrayD, ArrayView1, Axis};
-use taste_stein::stats::moments::Summary;
+use taste_stats::moments::Summary;
 
 /// How many standard errors are no surprise: 7 in a million by chance, and the seeds are fixed.
 pub(crate) const SURPRISE: f64 = 4.5;

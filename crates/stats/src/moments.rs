@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use crate::{Error, error::request};
+use crate::{Error, error::refused};
 
 /// What an interval for a mean needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Moments {
         if width == wanted {
             Ok(())
         } else {
-            Err(request(format!("rows of {wanted} components were wanted, but one has {width}")))
+            Err(refused(format!("rows of {wanted} components were wanted, but one has {width}")))
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
     use ndarray::{Array2, s};
 
     use super::*;
-    use crate::stats::random::Random;
+    use crate::random::Random;
 
     fn rows(count: usize, offset: f32) -> Array2<f32> {
         let mut random = Random::new(7);

@@ -1,7 +1,7 @@
 //! How well scores tell samples outside the training data from those inside. Larger scores are further out; NaN
 //! counts as +∞. Counts are whole numbers, so results are exact to the last division.
 
-use super::{nan_is_far, robust::least_count};
+use super::{nan_is_far, quantile::least_count};
 
 /// Whose share is held fixed in a false positive rate. Publications differ; name it with every number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn fpr95(inside: &[f64], outside: &[f64], convention: Convention) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::random::Random;
+    use crate::random::Random;
 
     fn draw(count: usize, shift: f64, seed: u64) -> Vec<f64> {
         let mut random = Random::new(seed);

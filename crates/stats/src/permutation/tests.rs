@@ -1,7 +1,7 @@
 use ndarray::{Array2, Axis, concatenate, s};
 
 use super::*;
-use crate::stats::{binomial, random::Random};
+use crate::{binomial, random::Random};
 
 fn normal(rows: usize, width: usize, random: &mut Random) -> Array2<f64> {
     Array2::from_shape_fn((rows, width), |_| random.normal())

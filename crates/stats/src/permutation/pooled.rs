@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
-use crate::{Error, error::request};
+use crate::{Error, error::refused};
 
 /// From this many rows on, a side's own variance is used.
 const OWN_VARIANCE: usize = 8;
@@ -12,7 +12,7 @@ const NO_VARIANCE: f64 = 1e-12;
 
 /// The rows of the smaller sample, then those of the larger; every component that varies, in units of its own
 /// spread.
-pub(super) struct Pooled {
+pub(crate) struct Pooled {
     values: Vec<f64>,
     /// For every component, its column; none if it is constant.
     columns: Vec<Option<usize>>,
@@ -26,13 +26,13 @@ pub(super) struct Pooled {
 
 /// Sums over rows, and of squares.
 #[derive(Clone)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     plain: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl Pooled {
-    pub(super) fn new(
+    pub(crate) fn new(
         reference: &ArrayView2<'_, f64>,
         batch: &ArrayView2<'_, f64>,
     ) -> Result<Self, Error> {
@@ -58,17 +58,17 @@ impl Pooled {
         Ok(pooled)
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// How many rows the smaller sample has.
-    pub(super) fn chosen(&self) -> usize {
+    pub(crate) fn chosen(&self) -> usize {
         self.chosen
     }
 
     /// Room for sums.
-    pub(super) fn sums(&self) -> Sums {
+    pub(crate) fn sums(&self) -> Sums {
         self.total.clone()
     }
 
@@ -109,12 +109,12 @@ impl Pooled {
     }
 
     /// The largest absolute statistic of a split.
-    pub(super) fn largest(&self, split: &[usize], sums: &mut Sums) -> f64 {
+    pub(crate) fn largest(&self, split: &[usize], sums: &mut Sums) -> f64 {
         self.statistics(split, sums).map(f64::abs).fold(0.0, f64::max)
     }
 
     /// The statistics of the samples as they are, batch less reference; none for constant components.
-    pub(super) fn actual(&self) -> Vec<Option<f64>> {
+    pub(crate) fn actual(&self) -> Vec<Option<f64>> {
         let split: Vec<usize> = (0..self.chosen).collect();
         let mut sums = self.sums();
         let found: Vec<f64> = self.statistics(&split, &mut sums).map(|t| t * self.sign).collect();
@@ -124,14 +124,14 @@ impl Pooled {
 
 fn check(reference: &ArrayView2<'_, f64>, batch: &ArrayView2<'_, f64>) -> Result<(), Error> {
     if reference.ncols() != batch.ncols() {
-        return Err(request(format!(
+        return Err(refused(format!(
             "the reference has {} components, but the batch {}",
             reference.ncols(),
             batch.ncols()
         )));
     }
     if reference.nrows() < 2 || batch.nrows() < 1 {
-        return Err(request(format!(
+        return Err(refused(format!(
             "a comparison needs two reference samples and one in the batch, but there are {} and {}",
             reference.nrows(),
             batch.nrows()
@@ -139,7 +139,7 @@ fn check(reference: &ArrayView2<'_, f64>, batch: &ArrayView2<'_, f64>) -> Result
     }
     for (name, rows) in [("reference", reference), ("batch", batch)] {
         if let Some(row) = rows.rows().into_iter().position(|r| !r.iter().all(|v| v.is_finite())) {
-            return Err(request(format!(
+            return Err(refused(format!(
                 "row {row} of the {name} has an entry that is not finite"
             )));
         }

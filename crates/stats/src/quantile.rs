@@ -48,7 +48,7 @@ impl Quantile {
 }
 
 /// The smallest j with j/n ≥ share, as divisions round: ⌈share · n⌉ without its errors for shares such as 0.07.
-pub(super) fn least_count(n: usize, share: f64) -> usize {
+pub(crate) fn least_count(n: usize, share: f64) -> usize {
     let found = bisect::first(n as u64, |j| j as f64 / n as f64 >= share);
     usize::try_from(found).unwrap_or(n)
 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn normal_data_have_the_deviation_that_their_mad_says() {
-        let mut random = crate::stats::random::Random::new(3);
+        let mut random = crate::random::Random::new(3);
         let values: Vec<f64> = (0..20_000).map(|_| 5.0 + 3.0 * random.normal()).collect();
         let deviation = MAD_TO_DEVIATION * mad(&values).expect("values");
         // The standard error is 1.17 · 3/√n.

@@ -3,7 +3,7 @@
 use super::super::random::Random;
 
 /// How many ways there are to choose `count` of `rows`, if at most `most`.
-pub(super) fn split_count(rows: usize, count: usize, most: u64) -> Option<u64> {
+pub(crate) fn split_count(rows: usize, count: usize, most: u64) -> Option<u64> {
     let count = count.min(rows - count) as u128;
     let mut ways = 1u128;
     for i in 0..count {
@@ -17,7 +17,7 @@ pub(super) fn split_count(rows: usize, count: usize, most: u64) -> Option<u64> {
 }
 
 /// Every choice of `count` of `rows` in lexical order, the first `count` rows first.
-pub(super) fn every_split(rows: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
+pub(crate) fn every_split(rows: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     std::iter::successors(Some((0..count).collect()), move |previous: &Vec<usize>| {
         let mut next = previous.clone();
         let place = (0..count).rev().find(|&i| next[i] < rows - count + i)?;
@@ -30,18 +30,18 @@ pub(super) fn every_split(rows: usize, count: usize) -> impl Iterator<Item = Vec
 }
 
 /// Draws choices, each from a stream of its own.
-pub(super) struct Chooser {
+pub(crate) struct Chooser {
     order: Vec<usize>,
     swaps: Vec<usize>,
 }
 
 impl Chooser {
-    pub(super) fn new(rows: usize) -> Self {
+    pub(crate) fn new(rows: usize) -> Self {
         Self { order: (0..rows).collect(), swaps: vec![] }
     }
 
     /// Hands over the choice that belongs to a seed and a number.
-    pub(super) fn choose<R>(
+    pub(crate) fn choose<R>(
         &mut self,
         count: usize,
         seed: u64,
@@ -67,7 +67,7 @@ impl Chooser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::binomial;
+    use crate::binomial;
 
     #[test]
     fn every_split_comes_once() {

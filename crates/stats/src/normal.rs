@@ -20,7 +20,7 @@ pub fn quantile(p: f64) -> f64 {
 }
 
 /// The quantile of a distribution symmetric about zero, from its upper tail.
-pub(super) fn symmetric_quantile(p: f64, upper: impl Fn(f64) -> f64) -> f64 {
+pub fn symmetric_quantile(p: f64, upper: impl Fn(f64) -> f64) -> f64 {
     match p {
         0.0 => f64::NEG_INFINITY,
         1.0 => f64::INFINITY,

@@ -20,7 +20,7 @@
 use rayon::prelude::*;
 
 use super::{draws, moments::Summary, random::Random, student, within_unit};
-use crate::{Error, error::request};
+use crate::{Error, error::refused};
 
 /// A number of resamples that leaves 50 beyond each end of an interval at 95 %.
 pub const RESAMPLES: usize = 1999;
@@ -126,7 +126,7 @@ fn rank(level: f64, resamples: usize) -> Result<usize, Error> {
     if rank > 0 {
         return Ok(rank);
     }
-    Err(request(format!(
+    Err(refused(format!(
         "the confidence level {level} needs at least {} resamples, but there are {resamples}",
         (1.0 / outside - 1e-9).ceil() - 1.0
     )))
@@ -167,7 +167,7 @@ impl Side {
 fn summaries(batch: &[f64], reference: &[f64]) -> Result<(Summary, Summary), Error> {
     for (name, values) in [("batch", batch), ("reference", reference)] {
         if let Some(position) = values.iter().position(|v| !v.is_finite()) {
-            return Err(request(format!("value {position} of the {name} is {}", values[position])));
+            return Err(refused(format!("value {position} of the {name} is {}", values[position])));
         }
     }
     Summary::of(batch)
@@ -176,7 +176,7 @@ fn summaries(batch: &[f64], reference: &[f64]) -> Result<(Summary, Summary), Err
 }
 
 fn too_few(batch: u64, reference: u64) -> Error {
-    request(format!(
+    refused(format!(
         "an interval for a difference of means needs two samples on each side, but the batch has \
          {batch} and the reference {reference}"
     ))
@@ -185,7 +185,7 @@ fn too_few(batch: u64, reference: u64) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::binomial;
+    use crate::binomial;
 
     const BATCH: [f64; 5] = [1.2, 0.4, 2.9, 3.3, -0.7];
     const REFERENCE: [f64; 7] = [0.1, -0.3, 0.5, 0.2, 0.9, -1.1, 0.05];

@@ -1,13 +1,38 @@
 //! A seeded generator whose numbers are the same on every platform.
 
 /// The increment of `SplitMix64`, 2⁶⁴ over the golden ratio.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014).
-fn mix(mut z: u64) -> u64 {
+pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// 64 bits that depend on a seed and a number alone: where a sample lies when data are divided.
+pub fn hash(seed: u64, number: u64) -> u64 {
+    mix(mix(seed.wrapping_mul(GOLDEN) ^ number.wrapping_add(1).wrapping_mul(GOLDEN)))
+}
+
+/// [`hash`] as a number in 0..1.
+pub fn position(seed: u64, number: u64) -> f64 {
+    unit(hash(seed, number))
+}
+
+/// Random bits as a number in 0..1.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// `count` signs, +1 or −1, that depend on a seed, a sample and a probe alone.
+pub fn signs(seed: u64, sample: u64, probe: u64, count: usize) -> impl Iterator<Item = f64> {
+    let stream = mix(mix(mix(seed.wrapping_add(GOLDEN)) ^ sample.wrapping_mul(GOLDEN))
+        ^ probe.wrapping_add(GOLDEN));
+    (0..count).map(move |i| {
+        let word = mix(stream.wrapping_add(GOLDEN.wrapping_mul(1 + i as u64 / 64)));
+        if word >> (i % 64) & 1 == 1 { 1.0 } else { -1.0 }
+    })
 }
 
 /// xoshiro256++ (Blackman and Vigna 2019), started by `SplitMix64`. Not for secrets.
@@ -38,7 +63,7 @@ impl Random {
 
     /// A number in 0..1.
     pub fn uniform(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.bits())
     }
 
     /// A whole number in 0..`end`, each as likely as any other (Lemire 2019); 0 where `end` is 0.
@@ -111,7 +136,18 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::binomial;
+
+    #[test]
+    fn signs_of_probes_are_balanced_and_differ() {
+        let n = 100_000;
+        let a: Vec<f64> = signs(1, 2, 3, n).collect();
+        assert!(a.iter().sum::<f64>().abs() < 4.0 * (n as f64).sqrt());
+        for other in [signs(2, 2, 3, n), signs(1, 3, 3, n), signs(1, 2, 4, n)] {
+            let agreement: f64 = other.zip(&a).map(|(x, y)| x * y).sum();
+            assert!(agreement.abs() < 4.0 * (n as f64).sqrt());
+        }
+    }
+    use crate::binomial;
 
     #[test]
     fn bits_are_those_of_the_published_generators() {
@@ -144,7 +180,7 @@ mod tests {
             let (low, high) = binomial::band(n, quantile, 1e-6);
             let uniform = (0..n).filter(|_| random.uniform() < quantile).count() as u64;
             assert!((low..=high).contains(&uniform), "{quantile}: {uniform}");
-            let limit = crate::stats::normal::quantile(quantile);
+            let limit = crate::normal::quantile(quantile);
             let normal = (0..n).filter(|_| random.normal() < limit).count() as u64;
             assert!((low..=high).contains(&normal), "{quantile}: {normal}");
         }

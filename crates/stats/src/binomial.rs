@@ -1,7 +1,7 @@
 //! The binomial distribution, and what a count of successes says of the chance behind it.
 
 use super::{beta, bisect, interval::Interval, within_unit};
-use crate::{Error, error::request};
+use crate::{Error, error::refused};
 
 /// P(X ≤ k) for n trials with the chance p of success.
 pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
@@ -32,7 +32,7 @@ pub fn band(n: u64, p: f64, miss: f64) -> (u64, u64) {
 pub fn clopper_pearson(k: u64, n: u64, level: f64) -> Result<Interval, Error> {
     let miss = 1.0 - within_unit("the confidence level", level)?;
     if n == 0 || k > n {
-        return Err(request(format!("{k} successes in {n} trials say nothing of their chance")));
+        return Err(refused(format!("{k} successes in {n} trials say nothing of their chance")));
     }
     // The chances p for which k or more successes, or k or fewer, are not too rare.
     let low = if k == 0 { 0.0 } else { bisect::last(1.0, |p| tails(k - 1, n, p).1 <= miss / 2.0) };

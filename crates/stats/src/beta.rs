@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 /// The regularised incomplete beta function Iₓ(a, b) and its complement, each to full relative precision, for
 /// a, b > 0 and y = 1 − x, which the caller often knows more exactly than x.
-pub(super) fn incomplete(a: f64, b: f64, x: f64, y: f64) -> (f64, f64) {
+pub(crate) fn incomplete(a: f64, b: f64, x: f64, y: f64) -> (f64, f64) {
     if x <= 0.0 {
         (0.0, 1.0)
     } else if y <= 0.0 {

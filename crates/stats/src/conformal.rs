@@ -6,8 +6,8 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{bisect, nan_is_far, robust::Quantile, within_unit};
-use crate::{Error, error::request};
+use super::{bisect, nan_is_far, quantile::Quantile, within_unit};
+use crate::{Error, error::refused};
 
 /// How the threshold follows from α.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Calibration {
             Rule::Quantile => 1,
         };
         if (n as u64) < needed {
-            return Err(request(format!(
+            return Err(refused(format!(
                 "alpha {alpha} needs at least {needed} calibration samples, but there are {n}"
             )));
         }
@@ -94,7 +94,7 @@ impl Calibration {
             return Ok(threshold);
         }
         let infinite = n - self.ascending.partition_point(|&s| s < f64::INFINITY);
-        Err(request(format!(
+        Err(refused(format!(
             "{infinite} of {n} calibration scores are NaN or infinite, too many for a threshold at \
              alpha {alpha}"
         )))
@@ -131,7 +131,7 @@ pub fn max_calibrated<M: IntoIterator<Item = f64>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{binomial, random::Random};
+    use crate::{binomial, random::Random};
 
     /// Every sequence of `length` of the given scores.
     fn sequences(scores: &[f64], length: usize) -> Vec<Vec<f64>> {

@@ -1,4 +1,5 @@
-//! Statistics that know nothing of models: moments, conformal p-values, tests of batches.
+//! Statistics that know nothing of models: random numbers, moments, quantiles, distributions, permutation tests,
+//! intervals, ranks, conformal p-values, and the few factorisations of matrices that they need.
 //!
 //! Whatever is drawn at random depends on the seed alone: not on the platform, nor on the number of threads.
 
@@ -6,18 +7,20 @@ mod beta;
 pub mod binomial;
 mod bisect;
 pub mod conformal;
+mod error;
 pub mod interval;
+pub mod linear;
 pub mod moments;
 pub mod multiple;
 pub mod normal;
 pub mod permutation;
+pub mod quantile;
 pub mod random;
 pub mod rank;
-pub mod robust;
 pub mod student;
 
-use crate::Error;
-use crate::error::request;
+pub use error::Error;
+use error::refused;
 
 /// The most permutations or resamples that are taken: beyond, nothing is gained but time and memory are lost.
 const MOST_DRAWS: usize = 1_000_000;
@@ -27,7 +30,7 @@ fn within_unit(name: &str, value: f64) -> Result<f64, Error> {
     if value > 0.0 && value < 1.0 {
         Ok(value)
     } else {
-        Err(request(format!("{name} must lie between 0 and 1, but is {value}")))
+        Err(refused(format!("{name} must lie between 0 and 1, but is {value}")))
     }
 }
 
@@ -36,7 +39,7 @@ fn draws(name: &str, count: usize) -> Result<usize, Error> {
     if (1..=MOST_DRAWS).contains(&count) {
         Ok(count)
     } else {
-        Err(request(format!("the number of {name} must be 1 to {MOST_DRAWS}, but is {count}")))
+        Err(refused(format!("the number of {name} must be 1 to {MOST_DRAWS}, but is {count}")))
     }
 }
 

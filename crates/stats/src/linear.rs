@@ -25,7 +25,7 @@ fn to_array(a: MatRef<'_, f64>) -> Array2<f64> {
 }
 
 /// xᵀx.
-pub(super) fn gram(x: &Array2<f64>) -> Array2<f64> {
+pub fn gram(x: &Array2<f64>) -> Array2<f64> {
     with_view(x, |x| {
         let mut product = Mat::<f64>::zeros(x.ncols(), x.ncols());
         triangular::matmul(
@@ -44,29 +44,30 @@ pub(super) fn gram(x: &Array2<f64>) -> Array2<f64> {
 }
 
 /// x·yᵀ.
-pub(super) fn inner_products(x: &Array2<f64>, y: &Array2<f64>) -> Array2<f64> {
+pub fn inner_products(x: &Array2<f64>, y: &Array2<f64>) -> Array2<f64> {
     with_view(x, |x| with_view(y, |y| to_array((x * y.transpose()).as_ref())))
 }
 
 /// A symmetric positive definite matrix as L·Lᵀ.
 #[derive(Clone, Debug)]
-pub(super) struct Cholesky {
+pub struct Cholesky {
     lower: Mat<f64>,
 }
 
 impl Cholesky {
     /// Nothing if the matrix is not positive definite.
-    pub(super) fn new(a: &Array2<f64>) -> Option<Self> {
+    pub fn new(a: &Array2<f64>) -> Option<Self> {
         let factor = with_view(a, |a| a.llt(Side::Lower).ok())?;
         Some(Self { lower: factor.L().to_owned() })
     }
 
-    pub(super) fn log_determinant(&self) -> f64 {
+    /// log det A.
+    pub fn log_determinant(&self) -> f64 {
         (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
     }
 
     /// ‖L⁻¹x‖² for every row x.
-    pub(super) fn lengths(&self, rows: &Array2<f64>) -> Array1<f64> {
+    pub fn lengths(&self, rows: &Array2<f64>) -> Array1<f64> {
         let mut solved = with_view(rows, |rows| rows.transpose().to_owned());
         let parallel = faer::get_global_parallelism();
         solve_lower_triangular_in_place(self.lower.as_ref(), solved.as_mut(), parallel);
@@ -74,20 +75,20 @@ impl Cholesky {
     }
 
     /// Rows r with Σ r·rᵀ equal to the matrix.
-    pub(super) fn root_rows(&self) -> Array2<f64> {
+    pub fn root_rows(&self) -> Array2<f64> {
         to_array(self.lower.transpose())
     }
 }
 
 /// A⁻¹, if A is positive definite.
-pub(super) fn inverse(a: &Array2<f64>) -> Option<Array2<f64>> {
+pub fn inverse(a: &Array2<f64>) -> Option<Array2<f64>> {
     use faer::linalg::solvers::DenseSolveCore;
     let factor = with_view(a, |a| a.llt(Side::Lower).ok())?;
     Some(to_array(factor.inverse().as_ref()))
 }
 
 /// The symmetric matrix whose square is A⁻¹, if A is positive definite.
-pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
+pub fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
     let eigen = with_view(a, |a| a.self_adjoint_eigen(Side::Lower).ok())?;
     let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
     if !values.iter().all(|v| *v > 0.0) {
@@ -101,14 +102,14 @@ pub(super) fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
 }
 
 /// The eigenvalues of a symmetric matrix.
-pub(super) fn eigenvalues(a: &Array2<f64>) -> Option<Vec<f64>> {
+pub fn eigenvalues(a: &Array2<f64>) -> Option<Vec<f64>> {
     with_view(a, |a| a.self_adjoint_eigenvalues(Side::Lower).ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::random::Random;
+    use crate::random::Random;
 
     fn near(a: &Array2<f64>, b: &Array2<f64>) {
         let worst = (a - b).iter().fold(0.0f64, |m, v| m.max(v.abs()));

@@ -2,7 +2,7 @@
 
 /// The largest number in 0..`end` for which `holds`, which must hold at 0 and, once it fails, fail for good.
 /// Floats that are not negative are ordered as their bits are, so 63 halvings reach full relative precision.
-pub(super) fn last(end: f64, holds: impl Fn(f64) -> bool) -> f64 {
+pub(crate) fn last(end: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0u64, end.to_bits());
     while high - low > 1 {
         let middle = low.midpoint(high);
@@ -16,7 +16,7 @@ pub(super) fn last(end: f64, holds: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// The first whole number in 0..`end` for which `holds`, which must then hold for all larger ones; else `end`.
-pub(super) fn first(end: u64, holds: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn first(end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, end);
     while low < high {
         let middle = low.midpoint(high);
