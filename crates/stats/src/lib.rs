@@ -7,6 +7,7 @@ mod beta;
 pub mod binomial;
 mod bisect;
 pub mod conformal;
+pub mod covariance;
 mod error;
 pub mod interval;
 pub mod linear;

@@ -2,6 +2,8 @@
 
 use ndarray::ArrayView2;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Error, error::refused};
 
 /// What an interval for a mean needs to know.
@@ -36,7 +38,7 @@ impl Summary {
 
 /// Count, mean and variance of every component of the rows seen so far (the pairwise update of Chan and others, 1983). A row with a
 /// component that is not finite is counted apart and not added.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
     not_finite: u64,

@@ -1,26 +1,21 @@
-//! Whether a batch differs from the calibration data in a way that matters to the model.
+//! One batch against the calibration samples.
 
 use std::collections::BTreeMap;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::Serialize;
 
-use crate::{
-    Detector, Error, Scores,
-    error::request,
-    stats::{
-        interval,
-        moments::{Moments, Summary},
-        permutation,
-        random::Random,
-    },
+use taste_stats::{
+    interval,
+    moments::{Moments, Summary},
+    permutation,
+    random::Random,
 };
+
+use crate::{Detector, Error, PartFacts, Scores, refused};
 
 /// Of a longer batch, this many rows are drawn for the permutations; means are of all.
 const DRAWN: usize = 20_000;
-/// The quantities before those of single classes: residual, score and rank.
-const SUMMARIES: usize = 3;
-
 /// A batch that is being gathered.
 #[derive(Debug)]
 pub struct Batch<'d> {
@@ -49,9 +44,11 @@ pub struct Shift {
     pub adjusted_p_value: f64,
     /// Splits of the pooled samples that the batch was compared with.
     pub permutations: usize,
-    /// The quantity with the smallest p-value; of several, the residual, the score or its rank, whichever moved most.
+    /// The quantity with the smallest p-value; of several, a summary, and of those the one that moved most.
     pub clearest: usize,
-    /// What was compared: first the residual, then the score and its rank, then the residuals of single classes.
+    /// How many quantities are summaries: parts with one column, the score and its rank. They come first.
+    pub summaries: usize,
+    /// What was compared: summaries, then the columns of other parts.
     pub quantities: Vec<Quantity>,
     /// Entries of a sample in order of how much of the shift they carry, if the detector has maps.
     pub entries: Vec<Entry>,
@@ -62,7 +59,7 @@ pub struct Shift {
 pub struct Quantity {
     /// What it is.
     pub name: String,
-    /// The difference of means: for the residual, the adjusted functional S̃.
+    /// The difference of means.
     pub difference: f64,
     /// The same in standard deviations of calibration samples.
     pub effect: f64,
@@ -81,7 +78,7 @@ pub struct Entry {
     pub position: Vec<usize>,
     /// The name of its column, for tables.
     pub name: Option<String>,
-    /// The mean of its part of the adjusted residual.
+    /// The mean of its part of the map.
     pub mean: f64,
     /// The same in standard deviations of calibration samples.
     pub effect: f64,
@@ -129,12 +126,8 @@ impl<'d> Batch<'d> {
             let number = self.samples as u64;
             self.samples += 1;
             self.flagged += usize::from(scores.flag[i]);
-            let own = [scores.residual[i], scores.score[i]];
-            let mut row: Vec<f64> = match &scores.residuals {
-                Some(all) => all.row(i).iter().map(|&v| f64::from(v)).collect(),
-                None => vec![f64::from(scores.residual[i])],
-            };
-            row.extend(own.map(f64::from));
+            let parts = scores.parts.iter().flat_map(|(_, values)| values.row(i).to_vec());
+            let row: Vec<f64> = parts.chain([scores.score[i]]).map(f64::from).collect();
             if !row.iter().all(|v| v.is_finite()) {
                 self.not_finite += 1;
                 continue;
@@ -157,29 +150,31 @@ impl<'d> Batch<'d> {
     /// Compares the batch with the calibration samples that the detector keeps.
     pub fn test(&self, permutations: usize) -> Result<Shift, Error> {
         if self.rows.is_empty() {
-            return Err(request(if self.samples == 0 {
+            return Err(refused(if self.samples == 0 {
                 "there are no samples to test".to_owned()
             } else {
                 format!(
-                    "none of the {} samples has a finite residual, so there is nothing to test",
+                    "none of the {} samples has a finite score, so there is nothing to test",
                     self.samples
                 )
             }));
         }
         let kept = &self.detector.reference().rows;
         if kept.nrows() < 2 {
-            return Err(request("the detector keeps too few calibration samples to compare with"));
+            return Err(refused("the detector keeps too few calibration samples to compare with"));
         }
         let reference = kept.mapv(f64::from);
         let width = reference.ncols();
         let drawn: Vec<f64> = self.rows.values().flatten().copied().collect();
         let batch = Array2::from_shape_vec((self.rows.len(), width), drawn)
-            .map_err(|e| request(e.to_string()))?;
+            .map_err(|e| refused(e.to_string()))?;
         let (reference, batch) = with_rank(&reference.view(), &batch.view());
         let outcome =
             permutation::two_sample(&reference.view(), &batch.view(), permutations, self.seed)?;
-        let names = self.names();
-        let quantities: Vec<Quantity> = order(width)
+        let parts = &self.detector.manifest().parts;
+        let (order, summaries) = order(parts);
+        let names = names(parts);
+        let quantities: Vec<Quantity> = order
             .into_iter()
             .map(|column| {
                 let (own, other) =
@@ -203,16 +198,7 @@ impl<'d> Batch<'d> {
                 }
             })
             .collect();
-        // The least doubtful one; of several, the one that moved most.
-        let by_size = |a: &Quantity, b: &Quantity| a.effect.abs().total_cmp(&b.effect.abs());
-        // The score speaks for all classes, and classes that calibration samples never show have tiny deviations.
-        let summary = |&a: &usize, &b: &usize| (a < SUMMARIES).cmp(&(b < SUMMARIES));
-        let clearest = (0..quantities.len())
-            .max_by(|a, b| {
-                let (of_a, of_b) = (&quantities[*a], &quantities[*b]);
-                of_b.p_value.total_cmp(&of_a.p_value).then(summary(a, b)).then(by_size(of_a, of_b))
-            })
-            .unwrap_or(0);
+        let clearest = clearest(&quantities, summaries);
         Ok(Shift {
             samples: self.samples,
             not_finite: self.not_finite,
@@ -221,16 +207,10 @@ impl<'d> Batch<'d> {
             adjusted_p_value: outcome.p_value,
             permutations: outcome.permutations,
             clearest,
+            summaries,
             quantities,
             entries: self.entries(),
         })
-    }
-
-    /// Names of the columns of a row, and of the rank that is put beside them.
-    fn names(&self) -> Vec<String> {
-        let components = self.detector.manifest().baseline.means.len();
-        let classes = (0..components).map(|k| format!("residual of class {k}"));
-        classes.chain(["residual", "score", "rank of score"].map(str::to_owned)).collect()
     }
 
     /// The entries that carry the shift, the largest part first.
@@ -241,7 +221,7 @@ impl<'d> Batch<'d> {
         let manifest = self.detector.manifest();
         let Some(means) = moments.mean() else { return Vec::new() };
         let errors = moments.standard_error().unwrap_or_else(|| vec![f64::INFINITY; means.len()]);
-        let held_out = (manifest.data.adjusted as f64).sqrt();
+        let held_out = (manifest.data.tails as f64).sqrt();
         let columns = manifest.data.columns.as_ref();
         let mut entries: Vec<Entry> = means
             .iter()
@@ -274,14 +254,36 @@ impl<'d> Batch<'d> {
     }
 }
 
-/// Residual, score and rank first. With one component, its column is the residual's.
-fn order(width: usize) -> Vec<usize> {
-    let components = width - 2;
-    let mut columns = vec![components, components + 1, components + 2];
-    if components > 1 {
-        columns.extend(0..components);
+/// Names of the columns of a row, and of the rank that is put beside them.
+fn names(parts: &[PartFacts]) -> Vec<String> {
+    let columns = parts.iter().flat_map(|p| p.columns.iter().cloned());
+    columns.chain(["score", "rank of score"].map(str::to_owned)).collect()
+}
+
+/// The columns in the order that people read them, summaries first, and how many of these there are.
+fn order(parts: &[PartFacts]) -> (Vec<usize>, usize) {
+    let (mut summaries, mut others, mut at) = (Vec::new(), Vec::new(), 0);
+    for part in parts {
+        let columns = at..at + part.columns.len();
+        at = columns.end;
+        if columns.len() == 1 { summaries.extend(columns) } else { others.extend(columns) }
     }
-    columns
+    summaries.extend([at, at + 1]);
+    let count = summaries.len();
+    (summaries.into_iter().chain(others).collect(), count)
+}
+
+/// The least doubtful quantity; of several, a summary, as single classes that calibration samples never show have tiny
+/// deviations; of those the one that moved most.
+fn clearest(quantities: &[Quantity], summaries: usize) -> usize {
+    let by_size = |a: &Quantity, b: &Quantity| a.effect.abs().total_cmp(&b.effect.abs());
+    let summary = |a: usize, b: usize| (a < summaries).cmp(&(b < summaries));
+    (0..quantities.len())
+        .max_by(|&a, &b| {
+            let (of_a, of_b) = (&quantities[a], &quantities[b]);
+            of_b.p_value.total_cmp(&of_a.p_value).then(summary(a, b)).then(by_size(of_a, of_b))
+        })
+        .unwrap_or(0)
 }
 
 /// A place along the flattened sample, by axis.

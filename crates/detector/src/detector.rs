@@ -1,0 +1,123 @@
+//! The detector: one ONNX file that holds the model, the method and the decision.
+
+use std::path::Path;
+
+use taste_onnx::Model;
+use taste_stats::conformal::{Calibration, Rule};
+
+use crate::{
+    Error, Manifest, MapReference, Reference,
+    file::{self, Contents, single},
+    refused,
+};
+
+/// A fitted detector.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    file: Model,
+    contents: Contents,
+}
+
+impl Detector {
+    pub(crate) fn assemble(
+        graph: taste_onnx::proto::ModelProto,
+        mut contents: Contents,
+    ) -> Result<Self, Error> {
+        let decision = &mut contents.manifest.decision;
+        decision.threshold = f64::from(single(decision.threshold));
+        let file = file::assemble(graph, &contents)?;
+        Ok(Self { file, contents })
+    }
+
+    /// Whether a model says that it is a detector.
+    pub fn is_one(model: &Model) -> bool {
+        file::is_detector(model)
+    }
+
+    /// Reads a file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = Model::open(path).map_err(taste_engine::Error::from)?;
+        Self::read(file).map_err(|what| Error::File(format!("{}: {what}", path.display())))
+    }
+
+    /// Reads the bytes of a file; external data are not reachable.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let file = Model::from_bytes(bytes, None).map_err(taste_engine::Error::from)?;
+        Self::read(file).map_err(Error::File)
+    }
+
+    fn read(file: Model) -> Result<Self, String> {
+        Ok(Self { contents: file::read(&file)?, file })
+    }
+
+    /// Writes the file, which is replaced as a whole or left as it was.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        Ok(self.file.save(path).map_err(taste_engine::Error::from)?)
+    }
+
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        Ok(self.file.to_bytes().map_err(taste_engine::Error::from)?)
+    }
+
+    /// The file as ONNX.
+    pub fn onnx(&self) -> &Model {
+        &self.file
+    }
+
+    /// Every choice, and what was found on the way.
+    pub fn manifest(&self) -> &Manifest {
+        &self.contents.manifest
+    }
+
+    /// The calibration scores, ascending.
+    pub fn calibration(&self) -> &[f32] {
+        &self.contents.calibration
+    }
+
+    /// Calibration samples that batches are compared with.
+    pub fn reference(&self) -> &Reference {
+        &self.contents.reference
+    }
+
+    /// What the maps of calibration samples were like, if the detector has maps.
+    pub fn maps(&self) -> Option<&MapReference> {
+        self.contents.maps.as_ref()
+    }
+
+    /// Whether it computes maps.
+    pub fn has_map(&self) -> bool {
+        self.contents.maps.is_some()
+    }
+
+    /// Chooses the threshold for another false-positive rate.
+    pub fn set_alpha(&mut self, alpha: f64, rule: Rule) -> Result<(), Error> {
+        let Contents { manifest, calibration, maps, .. } = &mut self.contents;
+        let scores = Calibration::new(calibration.iter().map(|&s| f64::from(s)));
+        let threshold = scores.threshold(alpha, rule)?;
+        if let (Some(facts), Some(maps)) = (&mut manifest.map, maps) {
+            let largest = Calibration::new(maps.largest.iter().map(|&s| f64::from(s)));
+            facts.threshold = largest.threshold(alpha, rule)?;
+            facts.alpha = alpha;
+        }
+        manifest.decision.alpha = Some(alpha);
+        manifest.decision.rule = rule.to_string();
+        self.put_threshold(threshold)
+    }
+
+    /// Sets the threshold by hand.
+    pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
+        if !threshold.is_finite() {
+            return Err(refused(format!("a threshold of {threshold} is no number to compare with")));
+        }
+        let decision = &mut self.contents.manifest.decision;
+        *decision = decision.by_hand(threshold);
+        self.put_threshold(threshold)
+    }
+
+    fn put_threshold(&mut self, threshold: f64) -> Result<(), Error> {
+        self.contents.manifest.decision.threshold = f64::from(single(threshold));
+        file::put_threshold(&mut self.file, threshold);
+        file::describe(&mut self.file, &self.contents)
+    }
+}

@@ -1,0 +1,122 @@
+//! What can go wrong, as a kind and facts. Front ends word what to do about it.
+
+use taste_graph::OpError;
+
+/// Why a detector can't be fitted, read or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The data.
+    #[error(transparent)]
+    Data(#[from] taste_data::Error),
+    /// The model, or the engine that runs it.
+    #[error(transparent)]
+    Engine(#[from] taste_engine::Error),
+    /// A graph that can't be built.
+    #[error("{0}")]
+    Graph(#[from] OpError),
+    /// A number outside of what a statistic is defined for.
+    #[error(transparent)]
+    Stats(#[from] taste_stats::Error),
+    /// A choice that can't be read.
+    #[error(transparent)]
+    Choice(#[from] taste_choice::Error),
+    /// Too few samples are left for the calibration.
+    #[error("{0}")]
+    TooFew(Shortage),
+    /// The detector has no maps.
+    #[error("this detector has no maps")]
+    NoMaps,
+    /// A method that keeps training rows, where none may stay in the file.
+    #[error("the method {method} keeps {rows} in the detector file, and no training rows may stay there")]
+    KeepsRows {
+        /// The method.
+        method: String,
+        /// What it keeps.
+        rows: String,
+    },
+    /// States of a pass that do not fit together: a part of the data was lost, or counted twice.
+    #[error("the parts of the data do not add up: {0}")]
+    Parts(String),
+    /// A detector file that can't be read.
+    #[error("{0}")]
+    File(String),
+    /// Someone who watches the progress asked to stop.
+    #[error("stopped")]
+    Cancelled,
+    /// A request that does not fit the model, the method or the data.
+    #[error("{0}")]
+    Request(String),
+}
+
+/// How many calibration samples there are, and how many are needed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortage {
+    /// The data set.
+    pub data: String,
+    /// The false-positive rate that was asked for.
+    pub alpha: f64,
+    /// Calibration samples that it needs at least.
+    pub needed: usize,
+    /// Calibration samples that there are.
+    pub got: usize,
+    /// Samples of the data set.
+    pub available: usize,
+    /// Samples to hold out that would do, if the data set has as many.
+    pub hold_out: Option<usize>,
+    /// Samples of a data set that would do.
+    pub enough: usize,
+}
+
+impl std::fmt::Display for Shortage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { data, alpha, needed, got, available, .. } = self;
+        write!(
+            f,
+            "{data}: alpha = {alpha} needs at least {needed} calibration samples, and {got} of its {available} samples \
+             serve for that; "
+        )?;
+        match self.hold_out {
+            Some(samples) => write!(f, "hold out {samples} samples or more, or choose a larger alpha"),
+            None => write!(
+                f,
+                "give about {} samples or more, or choose a larger alpha",
+                self.enough
+            ),
+        }
+    }
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Data that can't be read or do not fit.
+    Data,
+    /// A model that can't be read, differentiated or run.
+    Model,
+    /// A choice, or choices that do not go together.
+    Choice,
+    /// A detector file that can't be read.
+    Detector,
+    /// The work was stopped.
+    Cancelled,
+}
+
+impl Error {
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Data(_) | Self::TooFew(_) | Self::Parts(_) => ErrorKind::Data,
+            Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
+            Self::File(_) | Self::NoMaps => ErrorKind::Detector,
+            Self::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Choice,
+        }
+    }
+}
+
+/// A request that does not fit, in a sentence.
+pub fn refused(message: impl Into<String>) -> Error {
+    Error::Request(message.into())
+}

@@ -1,0 +1,167 @@
+//! The detector as an ONNX file: what is written where.
+
+use ndarray::Array2;
+use taste_onnx::{
+    Model, Values, builders,
+    proto::{GraphProto, ModelProto, StringStringEntryProto, TensorProto},
+};
+
+use crate::{
+    Error, FORMAT, Manifest, MapReference, Reference,
+    decision::{self, CALIBRATION, Lookup, THRESHOLD},
+    reference::{pack, unpack},
+    refused,
+};
+
+const FORMAT_KEY: &str = "taste.format";
+const MANIFEST_KEY: &str = "taste.manifest";
+const REFERENCE_KEY: &str = "taste.reference";
+const MAPS_KEY: &str = "taste.maps";
+
+/// What is in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    pub(crate) manifest: Manifest,
+    pub(crate) calibration: Vec<f32>,
+    pub(crate) reference: Reference,
+    pub(crate) maps: Option<MapReference>,
+}
+
+/// Whether a model says that it is a detector.
+pub(crate) fn is_detector(model: &Model) -> bool {
+    entry(model, FORMAT_KEY).is_some()
+}
+
+fn entry<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
+    model.proto.metadata_props.iter().find(|e| e.key == key).map(|e| e.value.as_str())
+}
+
+/// Makes the file of a graph whose threshold and calibration scores are still inputs.
+pub(crate) fn assemble(mut proto: ModelProto, contents: &Contents) -> Result<Model, Error> {
+    "taste".clone_into(&mut proto.producer_name);
+    env!("CARGO_PKG_VERSION").clone_into(&mut proto.producer_version);
+    "Whether samples differ from the training data in a way that matters to the model. Outputs for every sample: score \
+        (larger is further out), p_value, flag, the parts of the score, and the model's own prediction."
+        .clone_into(&mut proto.doc_string);
+    let graph = proto.graph.get_or_insert_default();
+    let lookup = Lookup::new(&contents.calibration);
+    let (rows, width) = lookup.table.dim();
+    let table: Vec<f32> = lookup.table.iter().copied().collect();
+    bind(graph, builders::tensor_f32(CALIBRATION, &[rows, width], &table));
+    let mut model = Model::new(proto);
+    put_threshold(&mut model, contents.manifest.decision.threshold);
+    describe(&mut model, contents)?;
+    Ok(model)
+}
+
+/// Writes manifest and reference into the metadata.
+pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Error> {
+    let manifest =
+        serde_json::to_string(&contents.manifest).map_err(|e| refused(e.to_string()))?;
+    let rows = &contents.reference.rows;
+    let mut entries = vec![
+        (FORMAT_KEY, FORMAT.to_string()),
+        (MANIFEST_KEY, manifest),
+        (REFERENCE_KEY, pack(rows.ncols(), rows.iter())),
+    ];
+    if let Some(maps) = &contents.maps {
+        let both = maps.deviations.iter().chain(&maps.largest);
+        entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
+    }
+    model.proto.metadata_props = entries
+        .into_iter()
+        .map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value })
+        .collect();
+    Ok(())
+}
+
+/// Writes the number that scores are compared with.
+pub(crate) fn put_threshold(model: &mut Model, threshold: f64) {
+    if let Some(graph) = &mut model.proto.graph {
+        bind(graph, builders::tensor_f32(THRESHOLD, &[], &[single(threshold)]));
+    }
+}
+
+/// Reads what a file says; an error is the rest of a sentence about the file.
+pub(crate) fn read(model: &Model) -> Result<Contents, String> {
+    let format = entry(model, FORMAT_KEY).ok_or(
+        "this is no detector, as it holds no manifest of taste: fit one to a model and its training data",
+    )?;
+    let format: u32 = format.parse().map_err(|_| damaged("the version of its format"))?;
+    if format != FORMAT {
+        return Err(format!(
+            "this detector has format {format}, and this version of taste ({}) reads format {FORMAT}: fit it again, or \
+             use the version that wrote it",
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    let manifest = entry(model, MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
+    let mut manifest: Manifest =
+        serde_json::from_str(manifest).map_err(|e| format!("{}: {e}", damaged("the manifest")))?;
+    let rows = entry(model, REFERENCE_KEY)
+        .and_then(unpack)
+        .and_then(|(width, values)| {
+            let rows = values.len().checked_div(width)?;
+            Array2::from_shape_vec((rows, width), values).ok()
+        })
+        .filter(|rows| rows.ncols() == 1 + manifest.parts.iter().map(|p| p.columns.len()).sum::<usize>())
+        .ok_or_else(|| damaged("the reference samples"))?;
+    let maps = match (entry(model, MAPS_KEY), &manifest.map) {
+        (Some(text), Some(_)) => Some(map_reference(text, &manifest)?),
+        (None, None) => None,
+        _ => return Err(damaged("the maps")),
+    };
+    let mut calibration = constant(model, CALIBRATION)?;
+    if calibration.len() < manifest.data.calibrated {
+        return Err(damaged("the calibration scores"));
+    }
+    calibration.truncate(manifest.data.calibrated);
+    let calibration = decision::lifted(calibration);
+    // What the graph compares with is what counts, also if it was changed with another tool.
+    match constant(model, THRESHOLD)?[..] {
+        [threshold] if threshold.is_nan() => return Err(damaged(THRESHOLD)),
+        [threshold] if threshold.to_bits() != single(manifest.decision.threshold).to_bits() => {
+            manifest.decision = manifest.decision.by_hand(f64::from(threshold));
+        }
+        [_] => {}
+        _ => return Err(damaged(THRESHOLD)),
+    }
+    Ok(Contents { manifest, calibration, reference: Reference { rows }, maps })
+}
+
+fn map_reference(text: &str, manifest: &Manifest) -> Result<MapReference, String> {
+    let (width, mut deviations) = unpack(text).ok_or_else(|| damaged("the maps"))?;
+    let entries: usize = manifest.model.sample_shape.iter().product();
+    if width > deviations.len() || width != entries {
+        return Err(damaged("the maps"));
+    }
+    let largest = deviations.split_off(width);
+    Ok(MapReference { deviations, largest })
+}
+
+/// The numbers of a constant of the file.
+fn constant(model: &Model, name: &str) -> Result<Vec<f32>, String> {
+    let graph = model.proto.graph.as_ref().ok_or_else(|| damaged("the graph"))?;
+    let found = graph.initializer.iter().find(|t| t.name == name);
+    let found = found.ok_or_else(|| damaged(name))?;
+    match model.tensor(found).map_err(|_| damaged(name))?.values {
+        Values::F32(values) => Ok(values),
+        _ => Err(damaged(name)),
+    }
+}
+
+fn damaged(what: &str) -> String {
+    format!("this detector is damaged: {what} can't be read")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
+pub(crate) fn single(value: f64) -> f32 {
+    value as f32
+}
+
+/// Makes a constant of an input, or replaces the constant.
+fn bind(graph: &mut GraphProto, tensor: TensorProto) {
+    graph.input.retain(|i| i.name != tensor.name);
+    graph.initializer.retain(|t| t.name != tensor.name);
+    graph.initializer.push(tensor);
+}

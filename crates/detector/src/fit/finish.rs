@@ -1,0 +1,150 @@
+//! The end of a fit: the score is known, what is left is its decision and the file.
+
+use taste_engine::{Batch, Draft};
+use taste_graph::Id;
+
+use super::fitting::Tally;
+use crate::{
+    DataFacts, Decision, Described, Detector, Error, FORMAT, Job, Manifest, Method, MethodFacts,
+    ModelFacts, PartFacts, Statistic,
+    calibrate::{self, Calibrated, TOLERANCE},
+    decision::{self, Lookup},
+    file::Contents,
+    health,
+    passes::Watch,
+};
+
+/// The outputs that every detector has.
+const OWN: [&str; 4] = ["score", "p_value", "flag", "map"];
+
+/// A score that waits for its calibration.
+pub(super) struct Finish {
+    pub(super) statistic: Statistic,
+    pub(super) watches: Vec<Watch>,
+}
+
+impl Finish {
+    /// Samples with entries that are no numbers have no score, whatever the method makes of them.
+    pub(super) fn new(job: &mut Job<'_>, mut statistic: Statistic) -> Result<Self, Error> {
+        let (x, shape) = (job.draft.input(), job.draft.sample_shape());
+        let mut b = job.draft.build();
+        let guard = decision::guard(&mut b, x)?;
+        statistic.score = decision::guarded(&mut b, statistic.score, guard)?;
+        for part in &mut statistic.parts {
+            part.id = decision::guarded(&mut b, part.id, guard)?;
+        }
+        let watches = calibrate::watches(&mut b, &statistic, &shape, job.settings.seed)?;
+        Ok(Self { statistic, watches })
+    }
+
+    /// The detector.
+    pub(super) fn detector(
+        self,
+        job: &mut Job<'_>,
+        method: &dyn Method,
+        (train, calibration): (&Described, Option<&Described>),
+        tally: &Tally,
+        calibrated: Calibrated,
+    ) -> Result<Detector, Error> {
+        let statistic = self.statistic;
+        let lookup = Lookup::new(&calibrated.scores);
+        let mut b = job.draft.build();
+        let p_value = lookup.p_value(&mut b, statistic.score)?;
+        let flag = decision::flag(&mut b, statistic.score)?;
+        let prediction = prediction_name(&job.draft, &statistic);
+        let mut outputs = vec![
+            ("score".to_owned(), statistic.score),
+            ("p_value".to_owned(), p_value),
+            ("flag".to_owned(), flag),
+        ];
+        outputs.extend(statistic.parts.iter().map(|p| (p.name.clone(), p.id)));
+        outputs.extend(statistic.map.as_ref().map(|m| ("map".to_owned(), m.id)));
+        outputs.push((prediction.clone(), job.draft.output()));
+        let graph = job.draft.graph().to_onnx(&outputs)?;
+        let mut findings = statistic.findings;
+        findings.extend(health::findings(&health::Evidence {
+            fitted: tally.fitted,
+            left_out: tally.left_out,
+            tails: tally.tails,
+            bad_inputs: tally.bad_inputs,
+            bad_values: tally.bad_values,
+            calibrated: &calibrated,
+            calibration_given: calibration.is_some(),
+        }));
+        let settings = job.settings;
+        let manifest = Manifest {
+            format: FORMAT,
+            taste: env!("CARGO_PKG_VERSION").to_owned(),
+            model: model_facts(job, prediction, &outputs),
+            method: MethodFacts {
+                name: method.name().to_owned(),
+                written: method.written(),
+                facts: statistic.facts,
+            },
+            settings: settings.clone(),
+            data: DataFacts {
+                train: train.name.clone(),
+                calibration: calibration.map(|c| c.name.clone()),
+                reading: taste_data::Options { sample_shape: None, ..train.reading.clone() },
+                columns: train.columns.clone(),
+                fitted: tally.fitted,
+                left_out: tally.left_out,
+                tails: tally.tails,
+                calibrated: calibrated.scores.len(),
+                not_finite: tally.bad_inputs + tally.bad_values + calibrated.not_finite,
+            },
+            parts: statistic
+                .parts
+                .into_iter()
+                .map(|p| PartFacts { name: p.name, columns: p.columns, baseline: p.baseline })
+                .collect(),
+            decision: Decision {
+                alpha: Some(settings.alpha),
+                rule: settings.rule.to_string(),
+                threshold: calibrated.threshold(settings)?,
+                tolerance: f64::from(TOLERANCE),
+            },
+            map: calibrated.map_facts(settings)?,
+            rows: statistic.rows,
+            findings,
+        };
+        Detector::assemble(
+            graph,
+            Contents {
+                manifest,
+                calibration: lookup.scores(),
+                reference: calibrated.reference,
+                maps: calibrated.maps.map(|m| m.0),
+            },
+        )
+    }
+}
+
+/// The model's own output, under its name unless that is one of ours.
+fn prediction_name(draft: &Draft, statistic: &Statistic) -> String {
+    let name = draft.output_name();
+    let taken = |name: &str| {
+        OWN.contains(&name)
+            || statistic.parts.iter().any(|p| p.name == name)
+            || name == draft.input_name()
+    };
+    if taken(name) { format!("model_{name}") } else { name.to_owned() }
+}
+
+fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> ModelFacts {
+    let draft = &job.draft;
+    ModelFacts {
+        file: job.model.name().to_owned(),
+        sha256: job.model.sha256(),
+        input: draft.input_name().to_owned(),
+        output: draft.output_name().to_owned(),
+        prediction,
+        sample_shape: draft.sample_shape(),
+        batch: match draft.batch() {
+            Batch::Open => None,
+            Batch::Fixed(rows) => Some(rows),
+        },
+        outputs: draft.width(),
+        chunk: job.settings.batch.unwrap_or_else(|| draft.chunk(outputs)),
+    }
+}

@@ -1,0 +1,292 @@
+//! A fit step by step, wherever the data are.
+
+use std::collections::HashMap;
+
+use taste_data::Samples;
+use taste_engine::{Model, Request};
+
+use super::{Fit, finish::Finish, plan::plan};
+use crate::{
+    Described, Detector, Error, Job, Settings, Split, Step,
+    calibrate::Calibrated,
+    divide::{Division, Share},
+    passes::{Gathered, Plan, Source, State},
+    refused,
+};
+
+/// What a fit needs next.
+pub enum Next {
+    /// A pass over the data.
+    Pass(Plan),
+    /// The training samples themselves, as far as their place in 0..1 lies in `from..to`.
+    Samples {
+        /// From this place on.
+        from: f64,
+        /// Up to this one.
+        to: f64,
+    },
+    /// Nothing: here it is.
+    Done(Box<Detector>),
+}
+
+/// How many samples served what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) fitted: usize,
+    pub(super) left_out: usize,
+    pub(super) tails: usize,
+    pub(super) bad_inputs: usize,
+    pub(super) bad_values: usize,
+}
+
+enum Phase {
+    /// The held-out data are counted.
+    Count,
+    /// The method learns.
+    Learn(Step),
+    /// The score is known, and is calibrated.
+    Calibrate(Box<Finish>),
+    Done(Box<Detector>),
+    /// A step is under way.
+    Busy,
+}
+
+/// A fit under way.
+pub struct Fitting<'f> {
+    fit: &'f Fit<'f>,
+    train: &'f Described,
+    calibration: Option<&'f Described>,
+    job: Job<'f>,
+    division: Option<Division>,
+    phase: Phase,
+    tally: Tally,
+    /// Rows and checksums of the data sets, as the first pass saw them.
+    totals: HashMap<&'static str, (u64, u64)>,
+}
+
+impl<'f> Fitting<'f> {
+    pub(super) fn new(
+        fit: &'f Fit<'f>,
+        train: &'f Described,
+        calibration: Option<&'f Described>,
+    ) -> Result<Self, Error> {
+        let asked = request(fit.model, &fit.settings, train);
+        let draft = fit.model.draft(&asked)?;
+        let want = draft.sample_shape();
+        for data in [Some(train), calibration].into_iter().flatten() {
+            if data.sample_shape != want {
+                return Err(refused(format!(
+                    "{}: its samples have shape {:?}, and the input {:?} of the model wants {want:?}",
+                    data.name,
+                    data.sample_shape,
+                    draft.input_name()
+                )));
+            }
+        }
+        let job = Job {
+            model: fit.model,
+            draft,
+            asked,
+            data: train,
+            settings: &fit.settings,
+            engine: &fit.engine,
+            progress: fit.progress,
+        };
+        let mut fitting = Self {
+            fit,
+            train,
+            calibration,
+            job,
+            division: None,
+            phase: Phase::Count,
+            tally: Tally::default(),
+            totals: HashMap::new(),
+        };
+        if let Some(count) = fitting.held_out().count {
+            fitting.divide(count)?;
+        }
+        Ok(fitting)
+    }
+
+    /// The data that calibration samples come from.
+    fn held_out(&self) -> &'f Described {
+        self.calibration.unwrap_or(self.train)
+    }
+
+    fn divide(&mut self, available: usize) -> Result<(), Error> {
+        let learns = self.fit.method.needs().learns;
+        let apart = self.calibration.is_some();
+        let name = &self.held_out().name;
+        let division = Division::new(name, available, apart, learns, &self.fit.settings)?;
+        self.division = Some(division);
+        let step = self.fit.method.begin(&mut self.job)?;
+        self.turn(step)
+    }
+
+    /// Goes on with a step of the method.
+    fn turn(&mut self, step: Step) -> Result<(), Error> {
+        self.phase = match step {
+            Step::Done(statistic) => {
+                let finish = Finish::new(&mut self.job, *statistic)?;
+                Phase::Calibrate(Box::new(finish))
+            }
+            other => Phase::Learn(other),
+        };
+        Ok(())
+    }
+
+    fn share(&self, split: Split) -> Share {
+        self.division.map_or(Share::ALL, |d| d.share(split))
+    }
+
+    fn source(&self, split: Split) -> Source {
+        match (split, self.calibration) {
+            (Split::Tails | Split::Calibration, Some(_)) => Source::Calibration,
+            _ => Source::Train,
+        }
+    }
+
+    /// What is needed next.
+    pub fn next(&mut self) -> Result<Next, Error> {
+        let split_plan = |purpose: &str, split, watches: &[_], strict| {
+            let (source, share) = (self.source(split), self.share(split));
+            plan(&self.job.draft, &self.fit.settings, purpose, source, share, watches, strict)
+        };
+        match &self.phase {
+            Phase::Count => {
+                let source = self.source(Split::Calibration);
+                Ok(Next::Pass(Plan::count(source, &self.held_out().sample_shape)))
+            }
+            Phase::Learn(Step::Pass { purpose, split, watches, .. }) => {
+                Ok(Next::Pass(split_plan(purpose, *split, watches, true)?))
+            }
+            Phase::Learn(Step::Samples { split, .. }) => {
+                let (from, to) = self.share(*split).bounds();
+                Ok(Next::Samples { from, to })
+            }
+            Phase::Calibrate(finish) => Ok(Next::Pass(split_plan(
+                "calibration samples",
+                Split::Calibration,
+                &finish.watches,
+                false,
+            )?)),
+            Phase::Done(_) => match std::mem::replace(&mut self.phase, Phase::Busy) {
+                Phase::Done(detector) => Ok(Next::Done(detector)),
+                _ => Err(over()),
+            },
+            Phase::Learn(Step::Done(_)) | Phase::Busy => Err(over()),
+        }
+    }
+
+    /// Takes what a pass gathered of all data.
+    pub fn take(&mut self, plan: &Plan, state: State) -> Result<(), Error> {
+        let seen = state.finish(plan)?;
+        self.check(plan.source(), &seen)?;
+        match std::mem::replace(&mut self.phase, Phase::Busy) {
+            Phase::Count => self.divide(seen.taken()),
+            Phase::Learn(Step::Pass { split, then, .. }) => {
+                self.count(split, &seen);
+                let step = then(&mut self.job, &seen)?;
+                self.turn(step)
+            }
+            Phase::Calibrate(finish) => {
+                let calibrated = Calibrated::of(&finish.statistic, &seen)?;
+                let detector = finish.detector(
+                    &mut self.job,
+                    &*self.fit.method,
+                    (self.train, self.calibration),
+                    &self.tally,
+                    calibrated,
+                )?;
+                self.phase = Phase::Done(Box::new(detector));
+                Ok(())
+            }
+            _ => Err(over()),
+        }
+    }
+
+    /// Gives the training samples themselves to the method.
+    pub fn give(&mut self, samples: &dyn Samples) -> Result<(), Error> {
+        match std::mem::replace(&mut self.phase, Phase::Busy) {
+            Phase::Learn(Step::Samples { then, .. }) => {
+                let step = then(&mut self.job, samples)?;
+                self.turn(step)
+            }
+            _ => Err(over()),
+        }
+    }
+
+    /// Of the samples that were given, how many there were and how many had entries that are not finite.
+    pub fn left_out(&mut self, taken: usize, not_finite: usize) {
+        self.tally.left_out = not_finite;
+        self.tally.fitted = taken - not_finite.min(taken);
+    }
+
+    fn count(&mut self, split: Split, seen: &Gathered) {
+        match split {
+            Split::Fit | Split::All => {
+                self.tally.fitted = self.tally.fitted.max(seen.used());
+                self.tally.left_out = self.tally.left_out.max(seen.bad_inputs());
+            }
+            Split::Tails | Split::Calibration => {
+                self.tally.tails = seen.taken();
+                self.tally.bad_inputs = seen.bad_inputs();
+                self.tally.bad_values = seen.bad_values();
+            }
+        }
+    }
+
+    /// Every pass over a data set must see the same rows.
+    fn check(&mut self, source: Source, seen: &Gathered) -> Result<(), Error> {
+        let name = match source {
+            Source::Train => "training data",
+            Source::Calibration => "calibration data",
+        };
+        let found = seen.offered();
+        let first = *self.totals.entry(name).or_insert(found);
+        if first == found {
+            return Ok(());
+        }
+        Err(Error::Parts(format!(
+            "a pass saw {} rows of the {name}, and an earlier one {}{}",
+            found.0,
+            first.0,
+            if first.0 == found.0 { " others" } else { "" }
+        )))
+    }
+}
+
+impl std::fmt::Debug for Fitting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fitting").field("tally", &self.tally).finish_non_exhaustive()
+    }
+}
+
+fn over() -> Error {
+    refused("this fit has failed or is over")
+}
+
+/// How the graph is made of the model. A model that leaves the sizes of a sample open takes them from the data.
+fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
+    let ports = model.inputs();
+    let input = match &settings.input {
+        Some(name) => ports.iter().find(|p| p.name == *name),
+        None => ports.iter().find(|p| p.is_float),
+    };
+    let is_open = |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
+    let sample_shapes = match input {
+        Some(input) if input.shape.as_deref().is_none_or(is_open) => {
+            HashMap::from([(input.name.clone(), data.sample_shape.clone())])
+        }
+        _ => HashMap::new(),
+    };
+    Request {
+        output: settings.output.clone(),
+        wrt: settings.input.clone(),
+        seed: settings.seed,
+        memory: settings.memory,
+        sample_shapes,
+        ..Request::default()
+    }
+}
+

@@ -1,0 +1,24 @@
+//! Passes over data. A [`Plan`] says which samples to look at and what to gather of them; a [`Worker`] goes through a part
+//! of the data wherever that is, and gives a [`State`]; states are merged in any order, and the merged one is what was
+//! [`Gathered`].
+//!
+//! The result does not depend on how the data were cut. Sums are kept by blocks of rows and merged along one binary tree,
+//! so that cuts at the borders of blocks change no bit; rows that are kept are those with the smallest hashes of their keys.
+
+mod blocks;
+mod drawn;
+mod gather;
+mod gathered;
+mod plan;
+mod run;
+mod state;
+mod worker;
+
+pub use drawn::Drawn;
+pub use gather::{Gather, Of, Watch};
+pub use gathered::Gathered;
+pub use plan::{Plan, Source};
+pub(crate) use plan::{Network, PlanParts};
+pub(crate) use run::run;
+pub use state::State;
+pub use worker::Worker;

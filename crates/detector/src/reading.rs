@@ -1,0 +1,51 @@
+//! Data for a detector, read as they were when it was fitted.
+
+use std::path::Path;
+
+use taste_data::{Chunk, Dataset, Options, Samples};
+
+use crate::{Detector, Error, Progress, Scorer, Scores, Stage, progress::report};
+
+impl Detector {
+    /// How files become samples for this detector.
+    pub fn reading(&self) -> Options {
+        let manifest = self.manifest();
+        Options {
+            sample_shape: Some(manifest.model.sample_shape.clone()),
+            ..manifest.data.reading.clone()
+        }
+    }
+
+    /// Opens data for the detector. With `skip_bad`, what can't be read is left out.
+    pub fn open_data(&self, path: &Path, skip_bad: bool) -> Result<Dataset, Error> {
+        let mut options = self.reading();
+        options.skip_bad |= skip_bad;
+        Ok(Dataset::open(path, &options)?)
+    }
+}
+
+impl Scorer {
+    /// Scores all samples of a data set, some at a time, and returns how many there were.
+    pub fn each<E: From<Error>>(
+        &self,
+        data: &dyn Samples,
+        chunk: usize,
+        progress: &Progress<'_>,
+        mut take: impl FnMut(&Chunk, &Scores) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let mut done = 0;
+        for chunk in data.chunks(chunk.max(1)).map_err(Error::from)? {
+            let chunk = chunk.map_err(Error::from)?;
+            let scores = self.score(chunk.values.view())?;
+            take(&chunk, &scores)?;
+            done += chunk.len();
+            report(progress, Stage { purpose: "samples", done, total: data.count() })?;
+        }
+        if done == 0 {
+            let message = "it holds no samples".to_owned();
+            let empty = taste_data::Error::File { path: data.name().to_owned(), message };
+            return Err(Error::Data(empty).into());
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,37 @@
+//! What a detector keeps of its calibration samples.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use ndarray::Array2;
+
+/// Calibration samples that batches are compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// One row a sample: the columns of every part in order, then the score.
+    pub rows: Array2<f32>,
+}
+
+/// What the maps of calibration samples were like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapReference {
+    /// The standard deviation of every entry.
+    pub deviations: Vec<f32>,
+    /// The largest size of an entry, summed over channels, for every calibration sample, ascending.
+    pub largest: Vec<f32>,
+}
+
+/// The width of a row and the numbers, as text.
+pub(crate) fn pack<'a>(width: usize, values: impl Iterator<Item = &'a f32>) -> String {
+    let bytes: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
+    format!("{width}:{}", BASE64_STANDARD.encode(bytes))
+}
+
+/// From [`pack`].
+pub(crate) fn unpack(text: &str) -> Option<(usize, Vec<f32>)> {
+    let (width, data) = text.split_once(':')?;
+    let bytes = BASE64_STANDARD.decode(data).ok()?;
+    let (words, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return None;
+    }
+    Some((width.parse().ok()?, words.iter().map(|w| f32::from_le_bytes(*w)).collect()))
+}
