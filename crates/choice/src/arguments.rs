@@ -24,6 +24,11 @@ impl<'a> Arguments<'a> {
         self.usage
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
     /// The file in front of the pairs with these keys; its name may hold commas.
     pub fn file(&mut self, keys: &[&str]) -> Result<String, Error> {
         let is_pair =

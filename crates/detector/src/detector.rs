@@ -108,7 +108,9 @@ impl Detector {
     /// Sets the threshold by hand.
     pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
         if !threshold.is_finite() {
-            return Err(refused(format!("a threshold of {threshold} is no number to compare with")));
+            return Err(refused(format!(
+                "a threshold of {threshold} is no number to compare with"
+            )));
         }
         let decision = &mut self.contents.manifest.decision;
         *decision = decision.by_hand(threshold);

@@ -92,8 +92,7 @@ impl Division {
         let both = needed as f64 / (1.0 - settings.tails);
         let mean = both / share;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-        let [hold_out, enough] =
-            [both.ceil() as usize, (mean + 5.0 * mean.sqrt()).ceil() as usize];
+        let [hold_out, enough] = [both.ceil() as usize, (mean + 5.0 * mean.sqrt()).ceil() as usize];
         let has_enough = (settings.held_out < hold_out) && available as f64 * share >= both;
         Err(Error::TooFew(Shortage {
             data: data.to_owned(),
@@ -138,11 +137,11 @@ mod tests {
     #[test]
     fn too_few_samples_are_named_with_what_would_do() {
         let settings = Settings { alpha: 0.01, ..Settings::default() };
-        let shortage = |available, settings: &Settings| {
-            match Division::new("d.npy", available, false, true, settings) {
-                Err(Error::TooFew(shortage)) => shortage,
-                other => panic!("{other:?}"),
-            }
+        let shortage = |available, settings: &Settings| match Division::new(
+            "d.npy", available, false, true, settings,
+        ) {
+            Err(Error::TooFew(shortage)) => shortage,
+            other => panic!("{other:?}"),
         };
         let found = shortage(100, &settings);
         assert_eq!((found.needed, found.available, found.hold_out), (99, 100, None));

@@ -28,7 +28,9 @@ pub enum Error {
     #[error("this detector has no maps")]
     NoMaps,
     /// A method that keeps training rows, where none may stay in the file.
-    #[error("the method {method} keeps {rows} in the detector file, and no training rows may stay there")]
+    #[error(
+        "the method {method} keeps {rows} in the detector file, and no training rows may stay there"
+    )]
     KeepsRows {
         /// The method.
         method: String,
@@ -77,12 +79,12 @@ impl std::fmt::Display for Shortage {
              serve for that; "
         )?;
         match self.hold_out {
-            Some(samples) => write!(f, "hold out {samples} samples or more, or choose a larger alpha"),
-            None => write!(
-                f,
-                "give about {} samples or more, or choose a larger alpha",
-                self.enough
-            ),
+            Some(samples) => {
+                write!(f, "hold out {samples} samples or more, or choose a larger alpha")
+            }
+            None => {
+                write!(f, "give about {} samples or more, or choose a larger alpha", self.enough)
+            }
         }
     }
 }

@@ -56,8 +56,7 @@ pub(crate) fn assemble(mut proto: ModelProto, contents: &Contents) -> Result<Mod
 
 /// Writes manifest and reference into the metadata.
 pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Error> {
-    let manifest =
-        serde_json::to_string(&contents.manifest).map_err(|e| refused(e.to_string()))?;
+    let manifest = serde_json::to_string(&contents.manifest).map_err(|e| refused(e.to_string()))?;
     let rows = &contents.reference.rows;
     let mut entries = vec![
         (FORMAT_KEY, FORMAT.to_string()),
@@ -104,7 +103,9 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
             let rows = values.len().checked_div(width)?;
             Array2::from_shape_vec((rows, width), values).ok()
         })
-        .filter(|rows| rows.ncols() == 1 + manifest.parts.iter().map(|p| p.columns.len()).sum::<usize>())
+        .filter(|rows| {
+            rows.ncols() == 1 + manifest.parts.iter().map(|p| p.columns.len()).sum::<usize>()
+        })
         .ok_or_else(|| damaged("the reference samples"))?;
     let maps = match (entry(model, MAPS_KEY), &manifest.map) {
         (Some(text), Some(_)) => Some(map_reference(text, &manifest)?),

@@ -211,6 +211,11 @@ impl Draft {
         Ok((graph, parts))
     }
 
+    /// How second derivatives are computed from now on.
+    pub fn set_laplacian_method(&mut self, method: Method) {
+        self.method = method;
+    }
+
     /// How many samples at once stay within the memory asked for.
     pub fn chunk(&self, outputs: &[(String, Id)]) -> usize {
         match self.batch {

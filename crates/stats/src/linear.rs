@@ -74,6 +74,14 @@ impl Cholesky {
         (0..solved.ncols()).map(|j| solved.col(j).iter().map(|v| v * v).sum::<f64>()).collect()
     }
 
+    /// W = L⁻ᵀ, for which W·Wᵀ = A⁻¹: rows x become xW with the identity as their covariance.
+    pub fn whitening(&self) -> Array2<f64> {
+        let mut inverse = Mat::<f64>::identity(self.lower.nrows(), self.lower.nrows());
+        let parallel = faer::get_global_parallelism();
+        solve_lower_triangular_in_place(self.lower.as_ref(), inverse.as_mut(), parallel);
+        to_array(inverse.transpose())
+    }
+
     /// Rows r with Σ r·rᵀ equal to the matrix.
     pub fn root_rows(&self) -> Array2<f64> {
         to_array(self.lower.transpose())
@@ -130,6 +138,8 @@ mod tests {
         let factor = Cholesky::new(&a).expect("definite");
         let rows = factor.root_rows();
         near(&rows.t().dot(&rows), &a);
+        let white = factor.whitening();
+        near(&white.dot(&white.t()), &inverse);
         let lengths = factor.lengths(&x);
         let direct = x.dot(&inverse).dot(&x.t()).diag().to_owned();
         assert!((&lengths - &direct).iter().all(|d| d.abs() < 1e-10));

@@ -1,57 +1,54 @@
-//! What a fit finds out about itself, in words.
+//! What the fit of a Stein detector finds out about itself, in words.
 
-use crate::{
-    Operator,
-    fit::passes::{Calibrated, HeldOut},
-    manifest::{Finding, Level},
-};
+use taste_detector::{Baseline, Finding, Level, finding};
 
 /// A column with this share of the variation is named.
 const ONE_COLUMN: f64 = 0.9;
+/// A probability within this of 1 leaves single precision no residual.
+pub(crate) const SATURATED: f32 = 1e-6;
 
 /// What the findings are drawn from.
 pub(crate) struct Evidence<'a> {
-    pub(crate) held_out: &'a HeldOut,
-    pub(crate) calibrated: &'a Calibrated,
-    pub(crate) operator: &'a Operator,
+    /// Residuals of every component, and by entry of the sample.
+    pub(crate) components: &'a Baseline,
+    pub(crate) map: Option<&'a Baseline>,
+    /// Whether mean residuals vanish if the field is right.
+    pub(crate) is_stein: bool,
     pub(crate) columns: Option<&'a [String]>,
+    /// The smallest and the largest value of every entry.
+    pub(crate) ranges: &'a [(f32, f32)],
+    /// The largest probability of some samples, if there are classes.
+    pub(crate) confidence: Option<Vec<f32>>,
     /// The median distance of exact and estimated Laplacian, in standard errors.
     pub(crate) laplacian: Option<f64>,
-    pub(crate) flat: bool,
+    /// The median standard error of an estimated Laplacian, relative to the spread of residuals.
+    pub(crate) estimate_error: Option<f64>,
+    pub(crate) is_flat: bool,
     /// Whether the model has kinks, whose curvature no Laplacian taken point by point sees.
-    pub(crate) kinked: bool,
-    pub(crate) calibration_given: bool,
-    /// Samples that the score model was fitted to, and those left out as they have entries that are not finite.
-    pub(crate) fitted: (usize, usize),
+    pub(crate) has_kinks: bool,
 }
 
 /// All findings.
 pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
-    let checks = [
+    [
         stein_identity(of),
-        left_out(of),
-        Some(not_finite(of)),
         saturation(of),
         flat(of),
         laplacian(of),
         constant_entries(of),
         one_column(of),
-        ties(of),
-        independence(of),
-    ];
-    checks.into_iter().flatten().collect()
-}
-
-fn finding(check: &str, level: Level, value: f64, message: String) -> Finding {
-    Finding { check: check.to_owned(), level, value, message }
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// With the right score, mean residuals are zero: |`D_f`|/SE.
 fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
-    if !of.operator.is_stein() {
+    if !of.is_stein {
         return None;
     }
-    let components = &of.held_out.components;
+    let components = of.components;
     let (means, errors) = (&components.means, &components.errors);
     let ratios = means.iter().zip(errors.iter()).map(|(m, e)| (m / e).abs());
     let (worst, ratio) =
@@ -67,11 +64,11 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     };
     let (level, verdict) = if ratio < 3.0 + expected {
         (Level::Good, "as a score model that fits the data makes it")
-    } else if of.kinked {
+    } else if of.has_kinks {
         (
             Level::Note,
-            "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their curvature shows at no sample; \
-             the adjustment takes the mean off",
+            "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their \
+             curvature shows at no sample; the adjustment takes the mean off",
         )
     } else if share < 0.25 {
         (Level::Note, "so the score model is a little off; the adjustment takes the mean off")
@@ -88,54 +85,17 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     Some(finding("stein identity", level, ratio, message))
 }
 
-fn left_out(of: &Evidence<'_>) -> Option<Finding> {
-    let (fitted, bad) = of.fitted;
-    if bad == 0 {
-        return None;
-    }
-    let share = bad as f64 / (fitted + bad) as f64;
-    let level = if share > 0.01 { Level::Warning } else { Level::Note };
-    let message = format!(
-        "{bad} of {} samples for the score model have NaN or infinite entries; it was fitted without them.",
-        fitted + bad
-    );
-    Some(finding("finite samples", level, share, message))
-}
-
-fn not_finite(of: &Evidence<'_>) -> Finding {
-    let (held_out, scores) = (of.held_out, &of.calibrated.scores);
-    let bad = held_out.not_finite() + of.calibrated.not_finite;
-    let all = held_out.count() + scores.len();
-    let share = bad as f64 / all.max(1) as f64;
-    if bad == 0 {
-        return finding(
-            "finite residuals",
-            Level::Good,
-            0.0,
-            format!("All {all} held-out samples have finite residuals."),
-        );
-    }
-    let level = if share > 0.01 { Level::Warning } else { Level::Note };
-    let message = format!(
-        "{bad} of {all} held-out samples have no finite residual ({} of those for the baseline have NaN or infinite \
-         entries, {} make the model or the score overflow); such samples are always flagged.",
-        held_out.bad_inputs, held_out.bad_residuals
-    );
-    finding("finite residuals", level, share, message)
-}
-
 /// A probability that is 1 in single precision has no gradient left.
 fn saturation(of: &Evidence<'_>) -> Option<Finding> {
-    if !of.held_out.has_probabilities {
-        return None;
-    }
-    let share = of.held_out.saturated as f64 / of.held_out.used.max(1) as f64;
+    let confidence = of.confidence.as_ref()?;
+    let saturated = confidence.iter().filter(|p| **p >= 1.0 - SATURATED).count();
+    let share = saturated as f64 / confidence.len().max(1) as f64;
     let percent = 100.0 * share;
     let (level, verdict) = if share > 0.5 {
         (
             Level::Warning,
-            "Residuals of probabilities vanish there; --target logit, margin or energy, or --aggregate profile, still see \
-             something.",
+            "Residuals of probabilities vanish there; the targets logit, margin and energy, or the aggregate profile, \
+             still see something.",
         )
     } else if share > 0.1 {
         (Level::Note, "Residuals of probabilities vanish there.")
@@ -149,12 +109,11 @@ fn saturation(of: &Evidence<'_>) -> Option<Finding> {
 }
 
 fn flat(of: &Evidence<'_>) -> Option<Finding> {
-    if !of.flat {
+    if !of.is_flat {
         return None;
     }
     let message = "The target is piecewise affine in the input: its Laplacian is zero almost everywhere, which is known \
-        and not measured, so the residual is the drift s·∇f alone."
-        .to_owned();
+        and not measured, so the residual is the drift s·∇f alone.";
     Some(finding("laplacian", Level::Note, 0.0, message))
 }
 
@@ -170,9 +129,12 @@ fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
         );
         return Some(finding("laplacian agreement", level, apart, message));
     }
-    let error = of.held_out.estimate_error?;
+    let error = of.estimate_error?;
     let (level, verdict) = if error > 0.5 {
-        (Level::Warning, "more probes (--method hutchinson:M with a larger M) would help")
+        (
+            Level::Warning,
+            "more probes (the Laplacian method hutchinson:M with a larger M) would help",
+        )
     } else {
         (Level::Good, "small beside the residuals")
     };
@@ -184,13 +146,12 @@ fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
 
 /// Where the data never vary, no score is known.
 fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
-    let constant: Vec<usize> = (0..of.held_out.ranges.len())
-        .filter(|&i| of.held_out.ranges[i].0 >= of.held_out.ranges[i].1)
-        .collect();
+    let constant: Vec<usize> =
+        (0..of.ranges.len()).filter(|&i| of.ranges[i].0 >= of.ranges[i].1).collect();
     if constant.is_empty() {
         return None;
     }
-    let (count, all) = (constant.len(), of.held_out.ranges.len());
+    let (count, all) = (constant.len(), of.ranges.len());
     let names = of.columns.map_or_else(String::new, |columns| {
         let named = constant.iter().take(5).filter_map(|&i| columns.get(i));
         let list: Vec<&str> = named.map(String::as_str).collect();
@@ -205,45 +166,19 @@ fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
 
 /// The residual is no pure number: a column in small units has large derivatives, and may drown the others.
 fn one_column(of: &Evidence<'_>) -> Option<Finding> {
-    let (columns, map) = (of.columns?, of.held_out.map.as_ref()?);
+    let (columns, map) = (of.columns?, of.map?);
     let squares = || map.deviations.iter().map(|d| d * d);
     let (largest, square) = squares().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let share = square / squares().sum::<f64>();
     if columns.len() < 2 || share.is_nan() || share < ONE_COLUMN {
         return None;
     }
-    let (low, high) = of.held_out.ranges.get(largest)?;
+    let (low, high) = of.ranges.get(largest)?;
     let message = format!(
-        "{:.0} % of the variation of the residual's parts comes from the column {} (from {low} to {high}), so shifts of other columns \
-         hardly show. If that is a matter of units, fit a model that takes standardised columns.",
+        "{:.0} % of the variation of the residual's parts comes from the column {} (from {low} to {high}), so shifts of \
+         other columns hardly show. If that is a matter of units, fit a model that takes standardised columns.",
         100.0 * share,
         columns.get(largest)?
     );
     Some(finding("one column", Level::Note, share, message))
-}
-
-/// Equal scores make p-values coarse.
-fn ties(of: &Evidence<'_>) -> Option<Finding> {
-    let mut sorted: Vec<f32> = of.calibrated.scores.clone();
-    sorted.sort_by(f32::total_cmp);
-    sorted.dedup();
-    let (distinct, all) = (sorted.len(), of.calibrated.scores.len());
-    if distinct * 2 > all {
-        return None;
-    }
-    let message = format!(
-        "The {all} calibration scores take only {distinct} values, so many samples look the same to this detector."
-    );
-    Some(finding("distinct scores", Level::Warning, distinct as f64 / all as f64, message))
-}
-
-fn independence(of: &Evidence<'_>) -> Option<Finding> {
-    if of.calibration_given {
-        return None;
-    }
-    let message = "Calibration samples were held out from the training data. If the model was trained on these, it knows \
-        them better than new data, and false alarms can be more frequent than alpha: --calibration takes samples that it \
-        has not seen."
-        .to_owned();
-    Some(finding("calibration data", Level::Note, 0.0, message))
 }

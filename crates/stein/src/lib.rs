@@ -1,32 +1,23 @@
-//! The method: score models, Stein residuals, calibration, decisions, the detector file.
+//! TASTE as a method: residuals of a model along a score model, with the operators, targets and aggregates of the paper.
 
-mod aggregate;
-mod channels;
-mod decision;
-mod detector;
-mod error;
-mod fit;
+pub mod aggregates;
+mod field_check;
+pub mod fields;
 mod health;
-mod manifest;
-mod operator;
-mod profile;
+mod laplacian_check;
+mod method;
+pub mod operators;
+mod plan;
 mod residual;
 mod residuals;
-mod runner;
-pub mod score;
-mod score_check;
-pub mod shift;
-pub use taste_stats as stats;
+mod settings;
+mod tail;
 
-pub use aggregate::{Aggregate, Tail};
-pub use channels::{channel_axis, over_channels};
-pub use detector::{Detector, MapReference, Reference, Scorer, Scores};
-pub use error::Error;
-pub use fit::{Fit, Progress, Stage, taken_for};
-pub use manifest::{
-    BaselineFacts, DataFacts, Decision, FORMAT, Finding, Level, Manifest, MapFacts, MethodFacts,
-    ModelFacts,
-};
-pub use operator::{Direction, Operator};
+pub use field_check::{FieldCheck, Identity, check_field};
+pub use method::{Stein, SteinMethod};
+pub use plan::taken_for;
+pub use residual::{Adjusted, Residual, Subject};
 pub use residuals::{Raw, Residuals};
-pub use score_check::{Identity, ScoreCheck, check_score};
+pub use settings::Settings;
+pub use tail::{TAILS, Tail};
+pub use taste_detector::{Error, refused};

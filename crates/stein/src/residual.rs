@@ -1,182 +1,209 @@
-//! Raw residuals as a graph: what the operator makes of the model and the score, before any adjustment.
+//! Raw residuals as a graph: what the operator makes of the model and the field, before any adjustment.
 
-use taste_engine::{Draft, Method, Parts, Target, Wants};
+use taste_detector::Baseline;
+use taste_engine::{Draft, Parts, Target, Wants};
 use taste_graph::{Build, Dim, Id, OpError, Tensor};
 use taste_ops::functions;
 
-use crate::{Error, Operator, error::request, profile, score::ScoreModel};
+use crate::{
+    Error,
+    fields::Field,
+    operators::{Operator, Terms},
+    refused,
+};
 
 /// Which functions of the model have residuals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub enum Subject {
     /// One.
     Single(Target),
-    /// The probability of every class; with the features of the profile if those are asked for.
-    EveryClass { profile: Option<bool> },
+    /// The probability of every class.
+    EveryClass,
+}
+
+/// A target by its name.
+pub(crate) fn target(name: &str) -> Result<Target, Error> {
+    name.parse().map_err(refused)
 }
 
 /// Values in the graph.
 #[derive(Clone, Debug)]
-pub(crate) struct Residual {
+pub struct Residual {
     /// One column for every function: N × C.
-    pub(crate) components: Id,
+    pub components: Id,
     /// The residual of the only function, or of the class most likely at x: N.
-    pub(crate) single: Id,
-    /// The single residual by entry of the input, which it is the sum of: N × …
-    pub(crate) map: Option<Id>,
-    /// The features of the profile: N × F.
-    pub(crate) features: Option<Id>,
+    pub single: Id,
+    /// The single residual by entry of the sample, which it is the sum of: N × …
+    pub map: Option<Id>,
+    /// What the residuals are made of.
+    pub terms: Terms,
     /// Class probabilities: N × K.
-    pub(crate) probabilities: Option<Id>,
+    pub probabilities: Option<Id>,
     /// 1 at the class most likely at x: N × K.
-    pub(crate) predicted: Option<Id>,
+    pub predicted: Option<Id>,
+    /// The gradients of the logits: N × K × D.
+    pub jacobian: Option<Id>,
     /// The standard error of the single function's Laplacian, if that is an estimate: N.
-    pub(crate) stderr: Option<Id>,
-    /// The Laplacian and the drift of every component: N × C.
-    pub(crate) terms: Option<(Id, Id)>,
-    /// How second derivatives are computed, and why so.
-    pub(crate) method: Option<(Method, String)>,
+    pub stderr: Option<Id>,
+    /// How second derivatives are computed, and why so, where there are such.
+    pub method: Option<(String, String)>,
+    /// Whether that is an estimate.
+    pub is_estimate: bool,
+    /// Whether residuals are computed in closed form, so that small ones are not rounding.
+    pub is_closed_form: bool,
+    /// Whether the model has kinks.
+    pub has_kinks: bool,
     /// Whether the Laplacian is zero almost everywhere.
-    pub(crate) is_flat: bool,
+    pub is_flat: bool,
 }
 
-/// Adds the residuals to a draft.
+/// Residuals less their baseline.
+#[derive(Clone, Copy, Debug)]
+pub struct Adjusted {
+    /// N × C.
+    pub components: Id,
+    /// N.
+    pub single: Id,
+    /// N × …
+    pub map: Option<Id>,
+}
+
+/// Takes means off.
+pub(crate) fn adjust(
+    b: &mut Build<'_>,
+    of: &Residual,
+    components: &Baseline,
+    single: &Baseline,
+    map: Option<&Baseline>,
+) -> Result<Adjusted, OpError> {
+    let mut less = |value: Id, means: &[f64]| -> Result<Id, OpError> {
+        let mut sizes: Vec<usize> = b.fact(value).shape.iter().map(|d| d.at(1)).collect();
+        sizes[0] = 1;
+        let means = b.graph_mut().constant(Tensor::floats(&sizes, means.to_vec())?);
+        b.sub(value, means)
+    };
+    Ok(Adjusted {
+        components: less(of.components, &components.means)?,
+        single: less(of.single, &single.means)?,
+        map: match (of.map, map) {
+            (Some(id), Some(baseline)) => Some(less(id, &baseline.means)?),
+            _ => None,
+        },
+    })
+}
+
+/// Adds the residuals to the graph.
 pub(crate) fn build(
     draft: &mut Draft,
-    score: &dyn ScoreModel,
-    operator: &Operator,
+    field: &dyn Field,
+    operator: &dyn Operator,
     subject: Subject,
+    with_jacobian: bool,
     with_map: bool,
 ) -> Result<Residual, Error> {
     let x = draft.input();
-    let s = score.build(&mut draft.build(), x)?;
-    let mut residual = match (operator, subject) {
-        (Operator::ScoreOnly, _) => score_only(draft, s, with_map)?,
-        (_, Subject::Single(target)) => single(draft, s, operator, target, with_map)?,
-        (_, Subject::EveryClass { profile }) => every_class(draft, s, operator, profile, with_map)?,
-    };
-    guard(draft, &mut residual)?;
-    Ok(residual)
-}
-
-/// x·0 is NaN where x is not finite, whatever the model makes of it: such rows keep no residual.
-fn guard(draft: &mut Draft, residual: &mut Residual) -> Result<(), OpError> {
-    let (x, rows, dimension) = (draft.input(), draft.rows(), draft.dimension());
-    let mut b = draft.build();
-    let flat = b.reshape(x, &[rows, Dim::from(dimension)])?;
-    let zeros = b.scale(flat, 0.0)?;
-    let column = b.sum(zeros, &[1])?;
-    let row = b.reshape(column, &[rows])?;
-    residual.components = b.add(residual.components, column)?;
-    residual.single = b.add(residual.single, row)?;
-    if let Some(features) = residual.features {
-        residual.features = Some(b.add(features, column)?);
+    let s = field.build(&mut draft.build(), x)?;
+    let direction = operator.direction(draft)?;
+    if !operator.uses_model() {
+        return without_model(draft, operator, s, with_map);
     }
-    Ok(())
+    match subject {
+        Subject::Single(target) => single(draft, operator, s, direction, target, with_map),
+        Subject::EveryClass => every_class(draft, operator, s, direction, with_jacobian, with_map),
+    }
 }
 
-/// Σ x·y over the entries of every sample: N.
-fn inner(b: &mut Build<'_>, x: Id, y: Id, rows: Dim, dimension: usize) -> Result<Id, OpError> {
-    let product = b.mul(x, y)?;
-    let flat = b.reshape(product, &[rows, Dim::from(dimension)])?;
-    let sum = b.sum(flat, &[1])?;
-    b.reshape(sum, &[rows])
-}
-
-/// A number a sample, spread over the entries of x.
-fn over_entries(b: &mut Build<'_>, value: Id, x: Id) -> Result<Id, OpError> {
-    let mut shape = vec![b.fact(x).shape[0]];
-    shape.extend(vec![Dim::from(1); b.fact(x).rank() - 1]);
-    b.reshape(value, &shape)
-}
-
-fn score_only(draft: &mut Draft, s: Id, with_map: bool) -> Result<Residual, Error> {
-    let (rows, dimension) = (draft.rows(), draft.dimension());
+fn without_model(
+    draft: &mut Draft,
+    operator: &dyn Operator,
+    s: Id,
+    with_map: bool,
+) -> Result<Residual, Error> {
+    let rows = draft.rows();
     let mut b = draft.build();
-    let square = inner(&mut b, s, s, rows, dimension)?;
-    let single = functions::sqrt(&mut b, square)?;
-    let components = b.reshape(single, &[rows, Dim::from(1)])?;
-    // ‖s‖ = Σ sᵢ²/‖s‖
-    let map = if with_map {
-        let squares = b.square(s)?;
-        let floored = b.offset(single, f64::from(f32::MIN_POSITIVE))?;
-        let inverse = functions::reciprocal(&mut b, floored)?;
-        let inverse = over_entries(&mut b, inverse, s)?;
-        Some(b.mul(squares, inverse)?)
-    } else {
-        None
+    let terms = Terms {
+        value: s,
+        laplacian: None,
+        drift: None,
+        gradient: None,
+        gradients: None,
+        diagonal: None,
+        field: s,
+        direction: None,
     };
+    let components = operator.residual(&mut b, &terms)?;
+    let map = if with_map { Some(operator.entries(&mut b, &terms)?) } else { None };
     Ok(Residual {
         components,
-        single,
+        single: b.reshape(components, &[rows])?,
         map,
-        features: None,
+        terms,
         probabilities: None,
         predicted: None,
+        jacobian: None,
         stderr: None,
-        terms: None,
         method: None,
+        is_estimate: false,
+        is_closed_form: false,
+        has_kinks: false,
         is_flat: false,
     })
 }
 
-/// The direction of the first-order operator, for all samples.
-fn direction(draft: &mut Draft, operator: &Operator) -> Result<Option<Id>, Error> {
-    let Operator::FirstOrder(direction) = operator else { return Ok(None) };
-    let entries = direction.entries(draft.dimension()).map_err(request)?;
-    let shape: Vec<usize> = std::iter::once(1).chain(draft.sample_shape()).collect();
-    let full = draft.graph().fact(draft.input()).shape.clone();
-    let mut b = draft.build();
-    let v = b.graph_mut().constant(Tensor::floats(&shape, entries)?);
-    Ok(Some(b.expand(v, &full)?))
+/// Facts about how second derivatives were computed.
+struct How {
+    method: Option<(String, String)>,
+    is_estimate: bool,
+    is_closed_form: bool,
+    has_kinks: bool,
+}
+
+impl How {
+    fn of(parts: &Parts, second_order: bool) -> Self {
+        let name = parts.method.to_string();
+        let closed = name == "closed-form";
+        // These need a piecewise affine body.
+        let affine = closed || name.starts_with("closed-form:") || name.starts_with("probe");
+        Self {
+            is_estimate: second_order && parts.method.is_stochastic(),
+            is_closed_form: second_order && closed,
+            has_kinks: second_order && affine,
+            method: second_order.then(|| (name, parts.reason.clone())),
+        }
+    }
 }
 
 fn single(
     draft: &mut Draft,
+    operator: &dyn Operator,
     s: Id,
-    operator: &Operator,
+    direction: Option<Id>,
     target: Target,
     with_map: bool,
 ) -> Result<Residual, Error> {
-    let (rows, dimension) = (draft.rows(), draft.dimension());
-    let v = direction(draft, operator)?;
-    let langevin = *operator == Operator::Langevin;
-    let wants = Wants {
-        gradient: with_map || *operator == Operator::FirstOrderNorm,
-        laplacian: langevin,
-        diagonal: langevin && with_map,
-        drift: *operator != Operator::FirstOrderNorm,
-        ..Wants::default()
-    };
-    let field = if wants.drift { Some(v.unwrap_or(s)) } else { None };
-    let parts = draft.derive(target, wants, field)?;
-    let stochastic = langevin && parts.method.is_stochastic();
-    let (value, gradient) = (parts.value, parts.gradient);
+    let rows = draft.rows();
+    let mut wants = operator.wants(false);
+    wants.gradient |= with_map;
+    wants.diagonal = wants.laplacian && with_map;
+    let along = wants.drift.then(|| direction.unwrap_or(s));
+    let parts = draft.derive(target, wants, along)?;
+    let how = How::of(&parts, wants.laplacian);
     let mut b = draft.build();
-    let missing = |what: &str| request(format!("the derivative lacks its {what}"));
-    let need = |part: Option<Id>, what: &str| part.ok_or_else(|| missing(what));
-    let mut terms = None;
-    let single = match operator {
-        Operator::Langevin => {
-            let (laplacian, drift) =
-                (need(parts.laplacian, "Laplacian")?, need(parts.drift, "drift")?);
-            terms = Some((column(&mut b, laplacian, rows)?, column(&mut b, drift, rows)?));
-            b.add(laplacian, drift)?
-        }
-        Operator::FirstOrder(_) => {
-            let along = inner(&mut b, s, need(v, "direction")?, rows, dimension)?;
-            let scaled = b.mul(value, along)?;
-            b.add(need(parts.drift, "drift")?, scaled)?
-        }
-        Operator::FirstOrderNorm => {
-            let field = first_order_field(&mut b, need(gradient, "gradient")?, value, s)?;
-            inner(&mut b, field, field, rows, dimension)?
-        }
-        Operator::NoLaplacian | Operator::ScoreOnly => need(parts.drift, "drift")?,
+    let mut column = |id: Id| b.reshape(id, &[rows, Dim::from(1)]);
+    let terms = Terms {
+        value: column(parts.value)?,
+        laplacian: parts.laplacian.map(&mut column).transpose()?,
+        drift: parts.drift.map(&mut column).transpose()?,
+        gradient: parts.gradient,
+        gradients: None,
+        diagonal: parts.diagonal,
+        field: s,
+        direction,
     };
-    let map = if with_map { Some(entry_map(&mut b, operator, &parts, s, v)?) } else { None };
-    let components = column(&mut b, single, rows)?;
-    let stderr = if stochastic {
+    let components = operator.residual(&mut b, &terms)?;
+    let map = if with_map { Some(operator.entries(&mut b, &terms)?) } else { None };
+    let single = b.reshape(components, &[rows])?;
+    let stderr = if how.is_estimate {
         let wants = Wants { laplacian: true, stderr: true, ..Wants::default() };
         draft.derive(target, wants, None)?.stderr
     } else {
@@ -186,134 +213,76 @@ fn single(
         components,
         single,
         map,
-        features: None,
+        terms,
         probabilities: None,
         predicted: None,
+        jacobian: None,
         stderr,
-        terms,
-        method: langevin.then_some((parts.method, parts.reason)),
+        method: how.method,
+        is_estimate: how.is_estimate,
+        is_closed_form: how.is_closed_form,
+        has_kinks: how.has_kinks || chooses_a_class(target),
         is_flat: parts.is_flat,
     })
 }
 
-fn column(b: &mut Build<'_>, x: Id, rows: Dim) -> Result<Id, OpError> {
-    b.reshape(x, &[rows, Dim::from(1)])
-}
-
-/// ∇f + f·s.
-fn first_order_field(b: &mut Build<'_>, gradient: Id, value: Id, s: Id) -> Result<Id, OpError> {
-    let value = over_entries(b, value, s)?;
-    let scaled = b.mul(value, s)?;
-    b.add(gradient, scaled)
-}
-
-/// The residual of one function by entry of the input.
-fn entry_map(
-    b: &mut Build<'_>,
-    operator: &Operator,
-    parts: &Parts,
-    s: Id,
-    v: Option<Id>,
-) -> Result<Id, Error> {
-    let missing = || request("the derivative lacks what maps need");
-    let gradient = parts.gradient.ok_or_else(missing)?;
-    Ok(match operator {
-        Operator::Langevin => {
-            let along = b.mul(s, gradient)?;
-            b.add(parts.diagonal.ok_or_else(missing)?, along)?
-        }
-        Operator::NoLaplacian | Operator::ScoreOnly => b.mul(s, gradient)?,
-        Operator::FirstOrder(_) => {
-            let field = first_order_field(b, gradient, parts.value, s)?;
-            b.mul(field, v.ok_or_else(missing)?)?
-        }
-        Operator::FirstOrderNorm => {
-            let field = first_order_field(b, gradient, parts.value, s)?;
-            b.square(field)?
-        }
-    })
+/// Whether a target is that of the likeliest class, which changes from one sample to the next.
+fn chooses_a_class(target: Target) -> bool {
+    ["prob", "logit", "logprob", "margin"].contains(&target.to_string().as_str())
 }
 
 fn every_class(
     draft: &mut Draft,
+    operator: &dyn Operator,
     s: Id,
-    operator: &Operator,
-    with_profile: Option<bool>,
+    direction: Option<Id>,
+    with_jacobian: bool,
     with_map: bool,
 ) -> Result<Residual, Error> {
-    let (rows, dimension) = (draft.rows(), draft.dimension());
-    let v = direction(draft, operator)?;
-    let langevin = *operator == Operator::Langevin;
-    let norm = *operator == Operator::FirstOrderNorm;
-    let wants = Wants {
-        laplacian: langevin,
-        drift: true,
-        jacobian: with_profile.is_some() || norm,
-        ..Wants::default()
-    };
-    let parts = draft.derive(Target::EveryProb, wants, Some(v.unwrap_or(s)))?;
-    let need = |part: Option<Id>, what: &str| {
-        part.ok_or_else(|| request(format!("the derivative lacks its {what}")))
-    };
-    let drift = need(parts.drift, "drift")?;
-    let probabilities = parts.value;
-    let logits = draft.logits();
+    let rows = draft.rows();
+    let mut wants = operator.wants(true);
+    wants.jacobian |= with_jacobian;
+    // The drift is what the profile looks at, whatever the operator.
+    wants.drift = true;
+    let parts = draft.derive(target("probs")?, wants, Some(direction.unwrap_or(s)))?;
+    let how = How::of(&parts, wants.laplacian);
+    let (probabilities, logits) = (parts.value, draft.logits());
     let mut b = draft.build();
-    let mut terms = None;
-    let components = match operator {
-        Operator::Langevin => {
-            let laplacian = need(parts.laplacian, "Laplacian")?;
-            terms = Some((laplacian, drift));
-            b.add(laplacian, drift)?
-        }
-        Operator::FirstOrder(_) => {
-            let along = inner(&mut b, s, need(v, "direction")?, rows, dimension)?;
-            let along = column(&mut b, along, rows)?;
-            let scaled = b.mul(probabilities, along)?;
-            b.add(drift, scaled)?
-        }
-        Operator::FirstOrderNorm => {
-            // ‖∇p + p·s‖² = ‖∇p‖² + 2p·(s·∇p) + p²‖s‖²
-            let jacobian = need(parts.jacobian, "Jacobian")?;
-            let gradients = profile::probability_gradients(&mut b, jacobian, probabilities)?;
-            let width = b.fact(probabilities).shape[1];
-            let squares = functions::square_sum(&mut b, gradients, 2)?;
-            let squares = b.reshape(squares, &[rows, width])?;
-            let cross = b.mul(probabilities, drift)?;
-            let cross = b.scale(cross, 2.0)?;
-            let length = inner(&mut b, s, s, rows, dimension)?;
-            let length = column(&mut b, length, rows)?;
-            let p_squared = b.square(probabilities)?;
-            let last = b.mul(p_squared, length)?;
-            let sum = b.add(squares, cross)?;
-            b.add(sum, last)?
-        }
-        Operator::NoLaplacian | Operator::ScoreOnly => drift,
+    let gradients = match parts.jacobian {
+        Some(jacobian) => Some(probability_gradients(&mut b, jacobian, probabilities)?),
+        None => None,
     };
+    let terms = Terms {
+        value: probabilities,
+        laplacian: parts.laplacian,
+        drift: parts.drift,
+        gradient: None,
+        gradients,
+        diagonal: None,
+        field: s,
+        direction,
+    };
+    let components = operator.residual(&mut b, &terms)?;
     let predicted = functions::first_max(&mut b, logits, 1)?;
     let picked = b.mul(components, predicted)?;
     let sum = b.sum(picked, &[1])?;
     let single = b.reshape(sum, &[rows])?;
-    let features = match with_profile {
-        Some(with_score) => {
-            let inputs = profile::Ingredients {
-                residuals: components,
-                drifts: drift,
-                jacobian: need(parts.jacobian, "Jacobian")?,
-                probabilities,
-                predicted,
-                score: b.reshape(s, &[rows, Dim::from(dimension)])?,
-            };
-            Some(profile::features(&mut b, &inputs, with_score)?)
-        }
-        None => None,
-    };
     let map = if with_map {
         // With the Jacobian that the classes have, so that both share its products.
         let jacobian = wants.jacobian;
-        let wants = Wants { gradient: true, diagonal: langevin, jacobian, ..Wants::default() };
-        let own = draft.derive(Target::Prob(None), wants, None)?;
-        Some(entry_map(&mut draft.build(), operator, &own, s, v)?)
+        let diagonal = wants.laplacian;
+        let wants = Wants { gradient: true, diagonal, jacobian, ..Wants::default() };
+        let own = draft.derive(target("prob")?, wants, None)?;
+        let mut b = draft.build();
+        let value = b.reshape(own.value, &[rows, Dim::from(1)])?;
+        let of_one = Terms {
+            value,
+            gradient: own.gradient,
+            diagonal: own.diagonal,
+            gradients: None,
+            ..terms
+        };
+        Some(operator.entries(&mut b, &of_one)?)
     } else {
         None
     };
@@ -321,12 +290,29 @@ fn every_class(
         components,
         single,
         map,
-        features,
+        terms,
         probabilities: Some(probabilities),
         predicted: Some(predicted),
+        jacobian: parts.jacobian,
         stderr: None,
-        terms,
-        method: langevin.then_some((parts.method, parts.reason)),
+        method: how.method,
+        is_estimate: how.is_estimate,
+        is_closed_form: how.is_closed_form,
+        has_kinks: how.has_kinks,
         is_flat: parts.is_flat,
     })
+}
+
+/// ∇p = p·(g − ḡ) for every class: N × K × D.
+fn probability_gradients(
+    b: &mut Build<'_>,
+    jacobian: Id,
+    probabilities: Id,
+) -> Result<Id, OpError> {
+    let [rows, width] = [b.fact(probabilities).shape[0], b.fact(probabilities).shape[1]];
+    let row = b.reshape(probabilities, &[rows, Dim::from(1), width])?;
+    let mean = functions::matmul(b, row, jacobian)?;
+    let off = b.sub(jacobian, mean)?;
+    let column = b.reshape(probabilities, &[rows, width, Dim::from(1)])?;
+    b.mul(off, column)
 }

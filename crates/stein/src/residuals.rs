@@ -3,19 +3,20 @@
 use std::fmt;
 
 use ndarray::{Array2, ArrayD};
-use taste_engine::{Backend, Model, Request, Target, Value};
+use taste_detector::{Engine, refused};
+use taste_engine::{Model, Request, Session, Value};
 
 use crate::{
-    Error, Operator,
-    error::request,
-    residual::{self, Subject},
-    runner::Runner,
-    score::ScoreModel,
+    Error,
+    fields::Field,
+    operators::Operator,
+    residual::{self, Subject, target},
 };
 
-/// What an operator makes of a model and a score, in an engine.
+/// What an operator makes of a model and a field, in an engine.
 pub struct Residuals {
-    runner: Runner,
+    session: Box<dyn Session>,
+    input: String,
 }
 
 /// The residuals of some samples.
@@ -38,34 +39,34 @@ impl Residuals {
     /// are maps if the request wants the diagonal.
     pub fn new(
         model: &Model,
-        score: &dyn ScoreModel,
-        operator: &Operator,
+        field: &dyn Field,
+        operator: &dyn Operator,
         asked: &Request,
-        backend: &Backend,
-        threads: usize,
+        engine: &Engine,
     ) -> Result<Self, Error> {
         let mut draft = model.draft(asked)?;
         let subject = match asked.target {
-            Some(target) if target != Target::EveryProb => Subject::Single(target),
-            None if draft.width() < 2 => Subject::Single(Target::Output(0)),
-            _ => Subject::EveryClass { profile: None },
+            Some(target) if target.to_string() != "probs" => Subject::Single(target),
+            None if draft.width() < 2 => Subject::Single(target("output:0")?),
+            _ => Subject::EveryClass,
         };
-        let found = residual::build(&mut draft, score, operator, subject, asked.wants.diagonal)?;
+        let found =
+            residual::build(&mut draft, field, operator, subject, false, asked.wants.diagonal)?;
         let mut outputs = vec![("components".to_owned(), found.components)];
         outputs.extend(found.map.map(|id| ("map".to_owned(), id)));
-        let session = backend.compile(draft.graph(), &outputs, threads)?;
-        let runner = Runner::new(session, draft.input_name(), &draft.sample_shape(), draft.batch());
-        Ok(Self { runner })
+        let session = engine.backend.compile(draft.graph(), &outputs, engine.threads)?;
+        Ok(Self { session, input: draft.input_name().to_owned() })
     }
 
     /// The residuals of samples along the first axis, all at once.
     pub fn of(&mut self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
-        let mut results = self.runner.run(samples)?.into_iter();
-        let components = results.next().ok_or_else(|| request("the residuals are missing"))?;
+        let samples = Value::from(samples.clone());
+        let mut results = self.session.run(&[(&self.input, &samples)])?.into_iter();
+        let components = results.next().ok_or_else(|| refused("the residuals are missing"))?;
         let components = components
             .to_f32()
             .into_dimensionality()
-            .map_err(|e| request(format!("the residuals of the model: {e}")))?;
+            .map_err(|e| refused(format!("the residuals of the model: {e}")))?;
         Ok(Raw { components, map: results.next().as_ref().map(Value::to_f32) })
     }
 }

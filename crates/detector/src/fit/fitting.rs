@@ -289,4 +289,3 @@ fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
         ..Request::default()
     }
 }
-

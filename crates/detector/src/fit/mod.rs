@@ -1,8 +1,8 @@
 //! From a model, a method and data to a detector.
 
 mod counting;
-mod fitting;
 mod finish;
+mod fitting;
 mod plan;
 
 use std::{ops::ControlFlow, sync::Arc};
@@ -133,14 +133,13 @@ impl<'a> Fit<'a> {
         }
         let tails = self.settings.tails;
         if !(tails > 0.0 && tails < 1.0) {
-            return Err(refused(format!("the share for the tails lies between 0 and 1, not {tails}")));
+            return Err(refused(format!(
+                "the share for the tails lies between 0 and 1, not {tails}"
+            )));
         }
         let needs = self.method.needs();
         if let Some(rows) = needs.keeps.filter(|_| !self.settings.may_keep_rows) {
-            return Err(Error::KeepsRows {
-                method: self.method.written(),
-                rows: rows.to_owned(),
-            });
+            return Err(Error::KeepsRows { method: self.method.written(), rows: rows.to_owned() });
         }
         Fitting::new(self, train, calibration)
     }

@@ -30,10 +30,12 @@ pub(super) fn plan(
         .map(|watch| {
             let place = match watch.of {
                 Of::Input => None,
-                Of::Value(id) => Some(outputs.iter().position(|o| o.1 == id).unwrap_or_else(|| {
-                    outputs.push((format!("watch_{}", outputs.len()), id));
-                    outputs.len() - 1
-                })),
+                Of::Value(id) => {
+                    Some(outputs.iter().position(|o| o.1 == id).unwrap_or_else(|| {
+                        outputs.push((format!("watch_{}", outputs.len()), id));
+                        outputs.len() - 1
+                    }))
+                }
             };
             (watch.name.clone(), place, watch.gather)
         })

@@ -71,7 +71,8 @@ impl Draw {
 
     /// The rows in the order of their keys.
     pub(super) fn finish(self) -> Drawn {
-        let mut rows: Vec<(u64, Row)> = self.rows.into_iter().map(|((_, k), row)| (k, row)).collect();
+        let mut rows: Vec<(u64, Row)> =
+            self.rows.into_iter().map(|((_, k), row)| (k, row)).collect();
         rows.sort_by_key(|row| row.0);
         let labels = rows.iter().map(|(_, row)| row.label).collect();
         let keys: Vec<u64> = rows.iter().map(|row| row.0).collect();

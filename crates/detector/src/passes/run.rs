@@ -2,11 +2,8 @@
 
 use taste_data::Samples;
 
-use super::{Plan, State, Worker};
-use crate::{
-    Engine, Error, Progress, Stage,
-    progress::report,
-};
+use super::{Gathered, Plan, PlanParts, Source, State, Watch, Worker};
+use crate::{Engine, Error, Progress, Stage, divide::Share, progress::report};
 
 /// Entries that are read at once.
 const READ: usize = 1 << 20;
@@ -29,4 +26,27 @@ pub(crate) fn run(
         tell(worker.taken())?;
     }
     worker.finish()
+}
+
+/// Gathers something of samples as they are, all of them, on this machine.
+pub fn gather_inputs(
+    samples: &dyn Samples,
+    watches: &[Watch],
+    progress: &Progress<'_>,
+) -> Result<Gathered, Error> {
+    const CHUNK: usize = 1024;
+    let gathers = watches.iter().map(|w| (w.name.clone(), None, w.gather)).collect();
+    let plan = Plan::new(PlanParts {
+        purpose: "samples".to_owned(),
+        source: Source::Train,
+        share: Share::ALL,
+        // One block: nothing is cut here, and data may be a part of a set.
+        block: u64::MAX,
+        chunk: CHUNK,
+        sample_shape: samples.sample_shape().to_vec(),
+        strict: true,
+        gathers,
+        network: None,
+    });
+    run(&plan, samples, &Engine::default(), progress)?.finish(&plan)
 }

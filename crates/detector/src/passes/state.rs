@@ -15,7 +15,10 @@ pub(super) enum Kept {
     /// This one is among the sums of the blocks, at this place.
     Sum(usize),
     Rows(Draw),
-    Range { low: Vec<f32>, high: Vec<f32> },
+    Range {
+        low: Vec<f32>,
+        high: Vec<f32>,
+    },
 }
 
 /// How many samples were looked at, and what became of them.

@@ -1,0 +1,50 @@
+//! The residual of a fixed class.
+
+use std::sync::Arc;
+
+use taste_choice::Choice;
+use taste_detector::passes::Gathered;
+use taste_graph::{Build, Id};
+
+use super::{Aggregate, AggregateKind};
+use crate::{
+    Error,
+    residual::{Adjusted, Residual, Subject, target},
+};
+
+pub(super) const KIND: AggregateKind = AggregateKind {
+    choice: Choice { name: "class", usage: "class:K", about: "the residual of class K" },
+    read: |mut arguments| {
+        let class = arguments.word_as("K", "the number of a class", |_| true)?;
+        let class = class.ok_or_else(|| arguments.missing("the number of a class"))?;
+        arguments.finish()?;
+        Ok(Arc::new(Class(class)))
+    },
+};
+
+#[derive(Debug)]
+struct Class(usize);
+
+impl Aggregate for Class {
+    fn written(&self) -> String {
+        format!("{}:{}", KIND.choice.name, self.0)
+    }
+
+    fn subject(&self) -> Result<Subject, Error> {
+        Ok(Subject::Single(target(&format!("prob:{}", self.0))?))
+    }
+
+    fn is_signed(&self) -> bool {
+        true
+    }
+
+    fn join(
+        &self,
+        _: &mut Build<'_>,
+        _: &Residual,
+        adjusted: &Adjusted,
+        _: &Gathered,
+    ) -> Result<Id, Error> {
+        Ok(adjusted.single)
+    }
+}

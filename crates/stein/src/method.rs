@@ -1,0 +1,331 @@
+//! TASTE: the residual of a model along a score model, as a method.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use taste_choice::{Arguments, Choice, Entry};
+use taste_detector::{
+    Baseline, Family, Job, Map, Method, Named, Needs, Part, Split, Statistic, Step,
+    passes::{Gather, Gathered, Watch},
+};
+use taste_graph::{Dim, Fact, Graph, Id};
+use taste_stats::quantile::median;
+
+use crate::{
+    Error, Settings, Tail,
+    aggregates::{self, Aggregate},
+    fields::{Families, Field, Learner, Learning},
+    health,
+    laplacian_check::{self, COMPARED},
+    operators,
+    plan::{Plan, taken_for},
+    refused,
+    residual::{self, Adjusted, Residual},
+};
+
+/// Numbers that are kept of held-out samples, for medians.
+const KEPT: usize = 400_000;
+
+/// The entry of the table of methods.
+#[derive(Clone, Debug, Default)]
+pub struct Stein {
+    families: Families,
+}
+
+impl Stein {
+    /// With these score models to choose from.
+    pub fn new(families: Families) -> Self {
+        Self { families }
+    }
+}
+
+const CHOICE: Choice = Choice {
+    name: "stein",
+    usage: "stein",
+    about: "TASTE: the residual of the model along a score model, less its mean",
+};
+
+impl Entry for Stein {
+    fn choice(&self) -> &Choice {
+        &CHOICE
+    }
+}
+
+impl Family for Stein {
+    fn options(&self) -> &'static [&'static str] {
+        &[
+            "score-model",
+            "score-input",
+            "target",
+            "operator",
+            "aggregate",
+            "tail",
+            "laplacian-method",
+        ]
+    }
+
+    fn read(&self, _: &mut Arguments<'_>, named: &Named) -> Result<Arc<dyn Method>, Error> {
+        let field = named.get("score-model").unwrap_or("gaussian");
+        let mut settings = Settings::with(self.families.parse(field)?, field);
+        if let Some(text) = named.get("score-input") {
+            settings.coordinates = text.parse()?;
+        }
+        settings.target = named.get("target").map(residual::target).transpose()?;
+        if let Some(text) = named.get("operator") {
+            settings.operator = operators::parse(text)?;
+        }
+        settings.aggregate = named.get("aggregate").map(aggregates::parse).transpose()?;
+        settings.tail = named.get("tail").map(str::parse).transpose()?;
+        if let Some(text) = named.get("laplacian-method") {
+            settings.laplacian = text.parse().map_err(|e| refused(format!("{e}")))?;
+        }
+        Ok(Arc::new(SteinMethod::new(settings)))
+    }
+}
+
+/// TASTE with every choice made.
+#[derive(Clone, Debug)]
+pub struct SteinMethod {
+    settings: Settings,
+}
+
+impl SteinMethod {
+    /// With these choices.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+}
+
+impl Method for SteinMethod {
+    fn name(&self) -> &str {
+        CHOICE.name
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            learns: self.settings.field.learns(),
+            keeps: self.settings.field.keeps(),
+            ..Needs::default()
+        }
+    }
+
+    fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
+        let settings = self.settings.clone();
+        job.asked.method = settings.laplacian;
+        job.draft.set_laplacian_method(settings.laplacian);
+        let plan = Plan::new(&settings, &job.draft)?;
+        let field = settings.coordinates.apply(Arc::clone(&settings.field), job.data)?;
+        let learning = field.begin(&learner(job))?;
+        learn(Fit { settings, plan }, job, learning)
+    }
+}
+
+/// What a fit knows from the start.
+#[derive(Clone, Debug)]
+struct Fit {
+    settings: Settings,
+    plan: Plan,
+}
+
+fn learner<'a>(job: &'a Job<'_>) -> Learner<'a> {
+    Learner { data: job.data, seed: job.settings.seed, engine: job.engine, progress: job.progress }
+}
+
+/// Goes on until the score model is fitted.
+fn learn(fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Error> {
+    let purpose = "samples for the score model";
+    Ok(match learning {
+        Learning::Done(field) => return tails(fit, job, &*field),
+        Learning::Pass(watches, then) => {
+            Step::pass(purpose, Split::Fit, watches, move |job, seen| {
+                let learning = then(seen)?;
+                learn(fit, job, learning)
+            })
+        }
+        Learning::Samples(then) => Step::Samples {
+            purpose: purpose.to_owned(),
+            split: Split::Fit,
+            then: Box::new(move |job, samples| {
+                let field = then(&learner(job), samples)?;
+                tails(fit, job, &*field)
+            }),
+        },
+    })
+}
+
+/// Adds the residuals, and gathers their means.
+fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> {
+    let Fit { settings, plan } = &fit;
+    let (jacobian, map) = (plan.aggregate.wants_jacobian(), job.wants_map());
+    let operator = &*settings.operator;
+    let residual = residual::build(&mut job.draft, field, operator, plan.subject, jacobian, map)?;
+    let seed = job.settings.seed;
+    let mut b = job.draft.build();
+    let columns = b.fact(residual.components).shape[1].at(1);
+    let mut watches = vec![
+        Watch::value("components", residual.components, Gather::Moments),
+        Watch::value("single", residual.single, Gather::Moments),
+        Watch::value("rows", residual.components, Gather::rows(KEPT, columns, seed)),
+        Watch::input("ranges", Gather::Range),
+        Watch::input("compared", Gather::Rows { most: COMPARED, seed, whole: false }),
+    ];
+    watches.extend(residual.map.map(|id| Watch::value("map", id, Gather::Moments)));
+    watches
+        .extend(residual.stderr.map(|id| Watch::value("stderr", id, Gather::rows(KEPT, 1, seed))));
+    if let (Some(p), Some(predicted)) = (residual.probabilities, residual.predicted) {
+        let picked = b.mul(p, predicted)?;
+        let largest = b.sum(picked, &[1])?;
+        watches.push(Watch::value("confidence", largest, Gather::rows(KEPT, 1, seed)));
+    }
+    watches.extend(plan.aggregate.begin(&mut b, &residual)?);
+    let described = Described { facts: field.describe(), rows: field.rows() };
+    Ok(Step::pass("samples for the baseline", Split::Tails, watches, move |job, seen| {
+        finish(&fit, job, &residual, described, seen)
+    }))
+}
+
+/// What the score model says of itself.
+struct Described {
+    facts: serde_json::Value,
+    rows: Option<taste_detector::KeptRows>,
+}
+
+/// The score, once mean residuals are known.
+fn finish(
+    fit: &Fit,
+    job: &mut Job<'_>,
+    residual: &Residual,
+    field: Described,
+    seen: &Gathered,
+) -> Result<Step, Error> {
+    let Fit { settings, plan } = fit;
+    let few = || {
+        refused(format!(
+            "of the {} samples held out for the baseline, {} have finite residuals, and two are the least: {} have NaN \
+             or infinite entries, and for {} the model or the score is not finite",
+            seen.taken(),
+            seen.used(),
+            seen.bad_inputs(),
+            seen.bad_values()
+        ))
+    };
+    if seen.used() < 2 {
+        return Err(few());
+    }
+    let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(few);
+    let (components, single) = (baseline("components")?, baseline("single")?);
+    let map = if residual.map.is_some() { Some(baseline("map")?) } else { None };
+    let findings = health::findings(&health::Evidence {
+        components: &components,
+        map: map.as_ref(),
+        is_stein: settings.operator.is_stein(),
+        columns: job.data.columns.as_deref(),
+        ranges: seen.range("ranges")?,
+        confidence: match residual.probabilities {
+            Some(_) => Some(seen.rows("confidence")?.values.iter().copied().collect()),
+            None => None,
+        },
+        laplacian: laplacian_check::distance(
+            job,
+            plan.subject,
+            residual,
+            settings.laplacian,
+            &seen.rows("compared")?.values,
+        )?,
+        estimate_error: match residual.stderr {
+            Some(_) => relative_error(seen, single.deviations[0])?,
+            None => None,
+        },
+        is_flat: residual.is_flat && residual.method.is_some(),
+        has_kinks: residual.has_kinks,
+    });
+    let mut b = job.draft.build();
+    let adjusted = residual::adjust(&mut b, residual, &components, &single, map.as_ref())?;
+    let joined = plan.aggregate.join(&mut b, residual, &adjusted, seen)?;
+    let centre = if plan.tail == Tail::TwoSided {
+        middle(&*plan.aggregate, &components, seen)?
+    } else {
+        0.0
+    };
+    let score = plan.tail.score(&mut b, joined, centre)?;
+    let mut statistic = Statistic::new(score);
+    statistic.parts = parts(&adjusted, components, single);
+    statistic.map = adjusted.map.zip(map).map(|(id, baseline)| Map {
+        id,
+        #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
+        deviations: baseline.deviations.iter().map(|&d| d as f32).collect(),
+    });
+    statistic.facts = facts(fit, job, residual, field.facts);
+    statistic.findings = findings;
+    statistic.rows.extend(field.rows);
+    Ok(statistic.into())
+}
+
+/// The residual of the predicted class or the only function, and those of all classes where there are several.
+fn parts(adjusted: &Adjusted, components: Baseline, single: Baseline) -> Vec<Part> {
+    let classes = components.means.len();
+    let mut parts = vec![Part {
+        name: "residual".to_owned(),
+        id: adjusted.single,
+        columns: vec!["residual".to_owned()],
+        baseline: Some(single),
+    }];
+    if classes > 1 {
+        parts.push(Part {
+            name: "residuals".to_owned(),
+            id: adjusted.components,
+            columns: (0..classes).map(|k| format!("residual of class {k}")).collect(),
+            baseline: Some(components),
+        });
+    }
+    parts
+}
+
+fn facts(
+    fit: &Fit,
+    job: &Job<'_>,
+    residual: &Residual,
+    field: serde_json::Value,
+) -> serde_json::Value {
+    let Fit { settings, plan } = fit;
+    let taken = match settings.target {
+        None if settings.operator.uses_model() => taken_for(&job.draft),
+        _ => String::new(),
+    };
+    json!({
+        "target": plan.target,
+        "operator": settings.operator.written(),
+        "aggregate": plan.aggregate.written(),
+        "tail": plan.tail.to_string(),
+        "laplacian": residual.method.as_ref().map(|(name, reason)| json!({
+            "method": name,
+            "reason": reason,
+            "flat": residual.is_flat,
+        })),
+        "score_model": field,
+        "taken_for": taken,
+    })
+}
+
+/// The median standard error of an estimated Laplacian, in standard deviations of the residual.
+fn relative_error(seen: &Gathered, deviation: f64) -> Result<Option<f64>, Error> {
+    let errors: Vec<f64> = seen.rows("stderr")?.values.iter().map(|&v| f64::from(v)).collect();
+    Ok(median(&errors).map(|e| e / deviation.max(f64::MIN_POSITIVE)))
+}
+
+/// The middle of what an aggregate makes of held-out residuals; 0 for what has a sign, whose mean was taken off.
+fn middle(aggregate: &dyn Aggregate, components: &Baseline, seen: &Gathered) -> Result<f64, Error> {
+    let rows = &seen.rows("rows")?.values;
+    let mut graph = Graph::new();
+    let shape = vec![Dim::BATCH, Dim::from(rows.ncols())];
+    let input = graph.input("components", Fact::float(shape));
+    let mut b = taste_graph::Build::new(&mut graph);
+    let Some(joined) = aggregate.formula(&mut b, input)? else { return Ok(0.0) };
+    let less = rows.iter().zip(components.means.iter().cycle());
+    let less: Vec<f64> = less.map(|(r, m)| f64::from(*r) - m).collect();
+    let feeds: std::collections::HashMap<Id, _> =
+        [(input, taste_graph::Tensor::floats(rows.shape(), less)?)].into();
+    let values = graph.eval(&[joined], &feeds, rows.nrows())?;
+    let taste_graph::Tensor::Float(values) = &values[0] else { return Ok(0.0) };
+    Ok(median(&values.iter().copied().collect::<Vec<_>>()).unwrap_or(0.0))
+}

@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use taste_engine::{Method as LaplacianMethod, Target};
+
+use crate::{
+    Error, Tail,
+    aggregates::Aggregate,
+    fields::{Coordinates, FieldSpec},
+    operators::{self, Operator},
+};
+
+/// The choices of a Stein detector.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The score model.
+    pub field: Arc<dyn FieldSpec>,
+    /// How it is written.
+    pub field_written: String,
+    /// How its input relates to samples.
+    pub coordinates: Coordinates,
+    /// The function of the model; by default the probability of every class, or the only output.
+    pub target: Option<Target>,
+    /// What is made of model and field.
+    pub operator: Arc<dyn Operator>,
+    /// How the residuals of several classes become one score; by default their length.
+    pub aggregate: Option<Arc<dyn Aggregate>>,
+    /// Which values are far out; by default both tails of a signed residual, large values of a length.
+    pub tail: Option<Tail>,
+    /// How second derivatives are computed.
+    pub laplacian: LaplacianMethod,
+}
+
+impl Settings {
+    /// The defaults, with a score model as the user writes it.
+    pub fn new(field: &str) -> Result<Self, Error> {
+        Ok(Self::with(crate::fields::parse(field)?, field))
+    }
+
+    /// The defaults, with a score model.
+    pub fn with(field: Arc<dyn FieldSpec>, written: &str) -> Self {
+        Self {
+            field,
+            field_written: written.to_owned(),
+            coordinates: Coordinates::default(),
+            target: None,
+            operator: operators::langevin(),
+            aggregate: None,
+            tail: None,
+            laplacian: LaplacianMethod::Auto,
+        }
+    }
+}
