@@ -7,12 +7,13 @@ use serde::Serialize;
 use taste_data::Dataset;
 use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
 use taste_ops::ImportError;
-use taste_stein::{Detector, check_score, taken_for};
+use taste_detector::{Described, Detector};
+use taste_stein::{check_field, fields::Coordinates, taken_for};
 
 use crate::{
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
-    detect, fit, input, print, print_json, score_model,
+    detect, input, print, print_json, sheet,
     table::{self, Table, count, grouped, number},
 };
 
@@ -46,25 +47,25 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
 fn detector(file: &Path, json: bool) -> Result<()> {
     let detector = Detector::open(file)?;
     let manifest = detector.manifest();
-    if json { print_json(manifest) } else { print(&fit::render(manifest)) }
+    if json { print_json(manifest) } else { print(&sheet::render(manifest)) }
 }
 
 /// A score model held against data.
 fn score(args: &InspectArgs) -> Result<()> {
-    let (Some(text), Some(data)) = (&args.score, &args.data) else {
-        bail!("give --score SPEC and --data DATA, or the file of a model");
+    let (Some(text), Some(data)) = (&args.score_model, &args.data) else {
+        bail!("give --score-model SPEC and --data DATA, or the file of a model");
     };
     let sizes = args.model.shape.first().map(|s| input::sizes(s)).transpose()?;
     let options = args.reading.options(sizes)?;
     let data = Dataset::open(data, &options)?;
-    let specification = score_model::specification(
-        text,
-        args.score_input.as_deref(),
-        (&data, &options),
-        &args.run.engine,
-    )?;
-    let (backend, threads) = (args.run.backend()?, args.run.threads());
-    let found = check_score(&*specification, &data, &backend, threads, args.seed)?;
+    let coordinates = match &args.score_input {
+        Some(text) => text.parse()?,
+        None => Coordinates::default(),
+    };
+    let bytes = data.holds_bytes();
+    let described = Described { reading: options, bytes, ..Described::of(&data) };
+    let spec = coordinates.apply(taste_catalog::score_models().parse(text)?, &described)?;
+    let found = check_field(&*spec, &data, &args.run.engine()?, args.seed)?;
     if !args.run.quiet() {
         detect::tell_skipped(&data);
     }
@@ -72,7 +73,7 @@ fn score(args: &InspectArgs) -> Result<()> {
         return print_json(&found);
     }
     let mut facts = Table::default();
-    facts.row(["score model".to_owned(), fit::described(&found.score)]);
+    facts.row(["score model".to_owned(), sheet::described(&found.score, "?")]);
     facts.row([
         "samples".to_owned(),
         format!(
@@ -80,7 +81,7 @@ fn score(args: &InspectArgs) -> Result<()> {
             found.samples, found.not_finite
         ),
     ]);
-    facts.row(["length".to_owned(), format!("{} in the mean", number(found.mean_norm))]);
+    facts.row(["length".to_owned(), format!("{} on average", number(found.mean_norm))]);
     facts.row([
         "mean".to_owned(),
         format!(
@@ -169,7 +170,10 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         other => other?,
     };
     let taken_for = match args.target {
-        None => model.draft(&request).ok().map(|draft| taken_for(&draft)),
+        None => model
+            .draft(&request)
+            .ok()
+            .map(|draft| sheet::taken_for(&taken_for(&draft), draft.width())),
         Some(_) => None,
     };
     Ok(Found { analysis, taken_for })

@@ -4,6 +4,7 @@
 //! Whatever is drawn at random depends on the seed alone: not on the platform, nor on the number of threads.
 
 mod beta;
+pub mod beta_binomial;
 pub mod binomial;
 mod bisect;
 pub mod conformal;

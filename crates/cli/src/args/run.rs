@@ -43,6 +43,11 @@ impl EngineArgs {
         })
     }
 
+    /// The engine with its threads.
+    pub(crate) fn engine(&self) -> Result<taste_detector::Engine> {
+        Ok(taste_detector::Engine { backend: self.backend()?, threads: self.threads() })
+    }
+
     /// How many threads.
     pub(crate) fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -66,9 +71,9 @@ impl RunArgs {
         self.engine.backend()
     }
 
-    /// How many threads.
-    pub(crate) fn threads(&self) -> usize {
-        self.engine.threads()
+    /// What runs graphs.
+    pub(crate) fn engine(&self) -> Result<taste_detector::Engine> {
+        self.engine.engine()
     }
 
     /// Whether nothing is printed but errors and what is asked for.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
 use taste_data::Options;
 use taste_report::{Figure, Heatmap, Panel, Picture, Scale};
-use taste_stein::channel_axis;
+use taste_detector::channel_axis;
 
 use super::{Explained, folder::OVERVIEW};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn pictures(
     threshold: f64,
     options: &Options,
 ) -> Result<usize> {
-    const LABEL: &str = "part of the residual";
+    const LABEL: &str = "part of the map";
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
