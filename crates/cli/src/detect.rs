@@ -36,7 +36,6 @@ impl<'a> Detection<'a> {
         };
         options.sample_shape = Some(self.detector.manifest().model.sample_shape.clone());
         options.skip_bad |= self.args.skip_bad;
-        options.settled = true;
         Ok(Dataset::open(path, &options)?)
     }
 

@@ -8,6 +8,7 @@ mod edit;
 mod explain;
 mod files;
 mod fit;
+mod hints;
 mod import;
 mod input;
 mod inspect;
@@ -32,7 +33,10 @@ use std::{
 
 use clap::{Parser, error::ErrorKind};
 
-use crate::args::{Cli, Command};
+use crate::{
+    args::{Cli, Command},
+    hints::Reading,
+};
 
 /// How a run ended that had no error.
 enum Outcome {
@@ -64,7 +68,13 @@ fn main() -> ExitCode {
             tell(&format!("error: {}", args::in_one_line(&problem)));
             return ExitCode::from(FAILED);
         }
-        Err(help) => return finish(print(&help.to_string()).map(|()| Outcome::Fine)),
+        Err(help) => {
+            return finish(print(&help.to_string()).map(|()| Outcome::Fine), Reading::Flags);
+        }
+    };
+    let reading = match &cli.command {
+        Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
+        _ => Reading::Flags,
     };
     let run = || match &cli.command {
         Command::Demo(args) => demo::run(args),
@@ -80,21 +90,15 @@ fn main() -> ExitCode {
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),
     };
     // The hook has said what happened.
-    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), finish)
+    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), |result| finish(result, reading))
 }
 
-fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
+fn finish(result: anyhow::Result<Outcome>, reading: Reading) -> ExitCode {
     match result {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(FOUND),
         Err(error) => {
-            let text = error.to_string();
-            let hint = if text.ends_with(": give its shape") || text.ends_with(": give one") {
-                " with --shape"
-            } else {
-                ""
-            };
-            tell(&format!("error: {text}{hint}"));
+            tell(&format!("error: {error}{}", hints::hint(&error, reading).unwrap_or_default()));
             ExitCode::from(FAILED)
         }
     }

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let deviations = (!is_picture).then_some(&reference.deviations[..]);
     let mut detection = Detection::start(&detector, with, true)?;
     let data = detection.open(&args.data)?;
-    let total = files::count(&data)? + data.skipped().len();
+    let total = data.len()? + data.skipped().len();
     if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
         bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use taste_data::{Chunk, Samples, Seen};
+use taste_data::{Chunk, Mapped, Samples};
 
 use crate::{
     Error,
@@ -17,7 +17,7 @@ pub(super) fn fit(
     seed: u64,
 ) -> Result<(Box<dyn ScoreModel>, usize), Error> {
     let most = AtomicUsize::new(0);
-    let watched = Seen::new(samples, || {
+    let watched = Mapped::new(samples, || {
         let (mut found, most) = (0, &most);
         move |chunk: Chunk| {
             found += not_finite(&chunk);
