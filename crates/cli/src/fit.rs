@@ -26,7 +26,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let method = taste_catalog::method(&method, &named)?;
     let options = args.reading.options(sample_shape(&model)?)?;
     let train = Dataset::open(&args.data, &options)?;
-    let options = train.pinned(&options);
+    let options = train.options_naming_columns(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let bars = Bars::new(quiet);

@@ -34,7 +34,10 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
-use crate::args::{Cli, Command};
+use crate::{
+    args::{Cli, Command},
+    hints::Reading,
+};
 
 /// How a run ended that had no error.
 enum Outcome {
@@ -66,7 +69,13 @@ fn main() -> ExitCode {
             tell(&format!("error: {}", args::in_one_line(&problem)));
             return ExitCode::from(FAILED);
         }
-        Err(help) => return finish(print(&help.to_string()).map(|()| Outcome::Fine)),
+        Err(help) => {
+            return finish(print(&help.to_string()).map(|()| Outcome::Fine), Reading::Flags);
+        }
+    };
+    let reading = match &cli.command {
+        Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
+        _ => Reading::Flags,
     };
     let run = || match &cli.command {
         Command::Demo(args) => demo::run(args),
@@ -83,7 +92,7 @@ fn main() -> ExitCode {
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),
     };
     // The hook has said what happened.
-    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), finish)
+    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), |result| finish(result, reading))
 }
 
 /// Reads the arguments; help texts list what the tables hold.
@@ -92,13 +101,12 @@ fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&command.try_get_matches()?)
 }
 
-fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
+fn finish(result: anyhow::Result<Outcome>, reading: Reading) -> ExitCode {
     match result {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(FOUND),
         Err(error) => {
-            let hint = hints::hint(&error).unwrap_or_default();
-            tell(&format!("error: {error}{hint}"));
+            tell(&format!("error: {error}{}", hints::hint(&error, reading).unwrap_or_default()));
             ExitCode::from(FAILED)
         }
     }

@@ -11,7 +11,7 @@ const KEY: &str = "taste.reading";
 
 /// Puts an entry into a file.
 pub(crate) fn put(onnx: &mut taste_onnx::Model, options: &Options) -> Result<()> {
-    let options = Options { sample_shape: None, label: None, ..options.clone() };
+    let options = Options { sample_shape: None, labels: false, label: None, ..options.clone() };
     let entry =
         StringStringEntryProto { key: KEY.to_owned(), value: serde_json::to_string(&options)? };
     onnx.proto.metadata_props.push(entry);

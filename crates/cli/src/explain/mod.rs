@@ -135,7 +135,7 @@ impl<'a> Drawing<'a> {
         data: &Dataset,
     ) -> Result<(Report<'a>, Sizes, Vec<String>)> {
         let Self { args, facts, deviations, .. } = *self;
-        let total = files::count(data)? + data.skipped().len();
+        let total = data.len()? + data.skipped().len();
         if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
             bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
         }

@@ -1,7 +1,7 @@
 //! The glyphs, for the report.
 
 use ndarray::{Array2, Axis, Ix2};
-use taste_report::{Bars, Heatmap, Histogram, Panel, Picture, Scale, Section, Table};
+use taste_report::{Bars, Heatmap, Histogram, Image, Panel, Scale, Section, Table};
 use taste_detector::over_channels;
 
 use crate::demo::{
@@ -85,9 +85,9 @@ pub(super) fn maps(found: &Found) -> Section {
     .figure(&mapped(found), "The first picture of some batches, the same glyph each time, and its map below.")
 }
 
-fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Picture> {
+fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
     let flat = picture.index_axis(Axis(0), 0).into_dimensionality::<Ix2>().ok()?;
-    Some(Picture::grey(&flat, 0.0, 1.0))
+    Some(Image::grey(&flat, 0.0, 1.0))
 }
 
 /// A grid of pictures alone.
@@ -96,7 +96,7 @@ fn pictures(panels: Vec<Panel>, columns: usize) -> Heatmap {
 }
 
 fn picture(row: &Row, number: usize) -> Option<Panel> {
-    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::picture)
+    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::image)
 }
 
 fn classes(found: &Found) -> Heatmap {

@@ -1,4 +1,4 @@
-//! Pictures that maps are shown beside or upon.
+//! Images that maps are shown beside or upon.
 
 use ndarray::{ArrayView2, ArrayView3};
 
@@ -10,15 +10,15 @@ use crate::{
 
 use super::thinned;
 
-/// A grey or coloured picture.
+/// A grey or coloured image.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct Image {
     pub(super) pixels: Pixels,
     /// Height and width.
     pub(super) size: (usize, usize),
 }
 
-impl Picture {
+impl Image {
     /// From a matrix; `low` is black and `high` is white.
     pub fn grey(values: &ArrayView2<'_, f32>, low: f32, high: f32) -> Self {
         Self::from_fn(values.dim(), |r, c| {
