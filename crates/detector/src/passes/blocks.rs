@@ -51,11 +51,6 @@ impl Blocks {
         Self { size: size.max(1), nodes: BTreeMap::new() }
     }
 
-    /// Rows of a block.
-    pub(super) fn size(&self) -> u64 {
-        self.size
-    }
-
     /// Adds the sums of rows from `first` on: of a whole block, or of a part of one.
     pub(super) fn add(&mut self, first: u64, whole: bool, sums: Vec<Sum>) -> Result<(), Error> {
         self.insert(first, Node { level: whole.then_some(0), sums })
