@@ -5,14 +5,15 @@ use std::{path::Path, time::Instant};
 use ndarray::Zip;
 use taste_data::npy;
 use taste_engine::{Backend, Compiled, Model, Outputs, Value};
+use taste_stats::quantile;
 
 use crate::{
     Options, Outcome,
     cases::{Case, Here},
 };
 
-/// Results on both sides may be this far apart, relative to their norm: single precision, and a `ReLU` here and there whose
-/// input rounds across zero.
+/// Results on both sides may be this far apart, relative to their norm: single precision, and a `ReLU` here and there
+/// whose input rounds across zero.
 const AGREE: f64 = 0.02;
 
 /// A derivative in an engine, with its inputs and times.
@@ -112,14 +113,7 @@ impl Runner {
     }
 }
 
-/// The middle of some numbers.
+/// The median; NaN without numbers.
 pub(crate) fn median(numbers: &[f64]) -> f64 {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
+    quantile::median(numbers).unwrap_or(f64::NAN)
 }

@@ -36,11 +36,11 @@ struct Options {
     /// A CIFAR-10 test batch (`test_batch.bin.gz`); without it ResNet-20 sees smooth noise.
     #[arg(long)]
     cifar: Option<PathBuf>,
-    /// The paper's MNIST network as `taste train classifier --network paper-mnist --pad 64x64` writes it; without it its weights
-    /// are random.
+    /// The paper's MNIST network as `taste train classifier --network paper-mnist --pad 64x64` writes it; without it
+    /// its weights are random.
     #[arg(long)]
     mnist: Option<PathBuf>,
-    /// MNIST test pictures (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
+    /// MNIST test images (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
     #[arg(long)]
     digits: Option<PathBuf>,
     /// A Python with torch, jax, folx, onnx and onnxruntime.
@@ -165,8 +165,8 @@ fn measure(
     Ok(())
 }
 
-/// How long the operations of a derivative take at the machine's best, whoever computes them: a gradient has those of two forward
-/// passes, the closed form those of one and of a product with the Jacobian for all classes but one.
+/// How long the operations of a derivative take at the machine's best, whoever computes them: a gradient has those of
+/// two forward passes, the closed form those of one and of a product with the Jacobian for all classes but one.
 fn arithmetic(model: &str, other: &mut OtherSide) -> Outcome<String> {
     let told = other.ask("arithmetic", model)?;
     let number = |name: &str| told[name].as_f64().ok_or("no arithmetic");
@@ -222,8 +222,8 @@ fn compare_variance(
     ))
 }
 
-/// Deriving and compiling all-class residuals with maps, of networks of different depth. Some engines put work off to the first
-/// run: what that takes longer than the second counts as well.
+/// Deriving and compiling all-class residuals with maps, of networks of different depth. Some engines put work off to
+/// the first run: what that takes longer than the second counts as well.
 fn growth(options: &Options) -> Outcome<()> {
     println!("\n| network | nodes | derive | compile, rten | compile, ort |");
     println!("|---|---|---|---|---|");

@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, IxDyn};
 use taste_data::{Chunk, InMemory, Mapped, Samples};
 use taste_graph::{Build, Id, OpError, Tensor};
-use taste_stein::score::InputMap;
+use taste_stein::fields::InputMap;
 
 use crate::Error;
 

@@ -19,7 +19,7 @@ const TARGET: &str = "target";
 pub(crate) struct Batch {
     pub(crate) input: Value,
     pub(crate) target: Value,
-    /// The noise level of every sample, for networks that are told it.
+    /// The noise level of every sample, for networks that are conditioned on it.
     pub(crate) level: Option<Value>,
 }
 
