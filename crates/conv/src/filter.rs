@@ -1,14 +1,15 @@
 //! Weights that are ready to be applied.
 
-use std::sync::OnceLock;
+use std::{ops::Range, sync::OnceLock};
 
 use rayon::prelude::*;
 
 use crate::{
     After, Channels, Numbers, across,
     axis::{Direction, Window},
-    batch::{LANES, LENGTH, Whole},
-    direct::Direct,
+    batch::{LENGTH, Whole},
+    by_two, direct,
+    passes::Passes,
     tiles::Tiles,
     winograd::Winograd,
 };
@@ -23,43 +24,17 @@ pub struct Filter {
     windows: [Window; 2],
     channels: Channels,
     weights: Vec<f32>,
-    direct: OnceLock<Direct>,
+    passes: OnceLock<Passes>,
     winograd: OnceLock<Winograd>,
 }
 
-/// The weights in the order of a method.
-#[derive(Clone, Copy)]
-pub(crate) enum Method<'a> {
-    Direct(&'a Direct),
-    Winograd(&'a Winograd),
-    /// With the order of [`Self::Direct`].
-    Across(&'a Direct),
-}
-
-/// A method, without its weights.
+/// A way to convolve.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Method {
     Direct,
-    Winograd,
+    ByTwo,
     Across,
-}
-
-impl Method<'_> {
-    /// The sizes of blocks of channels that are summed together.
-    fn blocks(&self) -> Vec<usize> {
-        match self {
-            Self::Direct(direct) | Self::Across(direct) => direct.blocks(),
-            Self::Winograd(winograd) => winograd.blocks().to_vec(),
-        }
-    }
-
-    /// How many samples should be worked on together at least.
-    pub(crate) fn together(&self) -> usize {
-        match self {
-            Self::Direct(_) | Self::Winograd(_) => 1,
-            Self::Across(_) => LANES,
-        }
-    }
+    Winograd,
 }
 
 impl Filter {
@@ -80,47 +55,53 @@ impl Filter {
         if !even || number == 0 || !whole || weights.len() != number / groups {
             return None;
         }
-        let (direct, winograd) = (OnceLock::new(), OnceLock::new());
-        Some(Self { direction, windows, channels, weights: weights.to_vec(), direct, winograd })
+        let (passes, winograd) = (OnceLock::new(), OnceLock::new());
+        Some(Self { direction, windows, channels, weights: weights.to_vec(), passes, winograd })
     }
 
     /// The method that is likely to be fastest for a number of samples of a size.
-    fn method(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method<'_> {
+    fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method {
         let Self { direction, windows, channels, .. } = *self;
-        let [rows, columns] = windows.map(|w| w.size);
-        let (inputs, outputs) = (channels.inputs_of_group(), channels.outputs_of_group());
-        let weight = |group: usize, [output, input]: [usize; 2], [row, column]: [usize; 2]| {
-            let pair = match direction {
-                Direction::Forward => (group * outputs + output) * inputs + input,
-                Direction::Transposed => (group * inputs + input) * outputs + output,
-            };
-            self.weights[(pair * rows + row) * columns + column]
-        };
-        let direct = || Direct::new(direction, windows, channels, weight);
-        match self.fastest(samples, inner, size) {
-            Way::Winograd => {
-                let weight = |pair, place| weight(0, pair, place);
-                let make = || Winograd::new(direction, windows, [inputs, outputs], weight);
-                Method::Winograd(self.winograd.get_or_init(make))
-            }
-            Way::Direct => Method::Direct(self.direct.get_or_init(direct)),
-            Way::Across => Method::Across(self.direct.get_or_init(direct)),
-        }
-    }
-
-    fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Way {
-        let Self { direction, windows, channels, .. } = *self;
-        let direct = samples.saturating_mul(Direct::cost(direction, windows, channels, size));
-        let mut ways = vec![(direct, Way::Direct)];
+        let plain = if by_two::suits(direction, windows) { Method::ByTwo } else { Method::Direct };
+        let cost = direct::cost(direction, windows, channels, size);
+        let mut methods = vec![(samples.saturating_mul(cost), plain)];
         if channels.groups == 1 && Winograd::suits(windows) {
             let cost = Winograd::cost([channels.inputs, channels.outputs], size);
-            ways.push((samples.saturating_mul(cost), Way::Winograd));
+            methods.push((samples.saturating_mul(cost), Method::Winograd));
         }
         if across::suits(windows, samples, inner, size) {
             let cost = across::cost(direction, windows, channels, samples, inner, size);
-            ways.push((cost, Way::Across));
+            methods.push((cost, Method::Across));
         }
-        ways.into_iter().min_by_key(|w| w.0).map_or(Way::Direct, |w| w.1)
+        methods.into_iter().min_by_key(|m| m.0).map_or(plain, |m| m.1)
+    }
+
+    /// The weight of a group, an output and an input of it, a row and a column of the window.
+    fn weight(&self, group: usize, [output, input]: [usize; 2], [row, column]: [usize; 2]) -> f32 {
+        let [rows, columns] = self.windows.map(|w| w.size);
+        let (inputs, outputs) = (self.channels.inputs_of_group(), self.channels.outputs_of_group());
+        let pair = match self.direction {
+            Direction::Forward => (group * outputs + output) * inputs + input,
+            Direction::Transposed => (group * inputs + input) * outputs + output,
+        };
+        self.weights[(pair * rows + row) * columns + column]
+    }
+
+    /// The weights in the order of all methods but one.
+    pub(crate) fn passes(&self) -> &Passes {
+        self.passes.get_or_init(|| {
+            let weight = |group, pair, place| self.weight(group, pair, place);
+            Passes::new(self.direction, self.windows, self.channels, weight)
+        })
+    }
+
+    /// The weights in the order of that one.
+    pub(crate) fn winograd(&self) -> &Winograd {
+        self.winograd.get_or_init(|| {
+            let Channels { inputs, outputs, .. } = self.channels;
+            let weight = |pair, place| self.weight(0, pair, place);
+            Winograd::new(self.direction, self.windows, [inputs, outputs], weight)
+        })
     }
 
     /// The channels that go in and come out.
@@ -139,7 +120,7 @@ impl Filter {
     pub fn suits(&self, samples: usize, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
         if across::suits(self.windows, samples, size, result)
-            && self.fastest(samples, size, result) == Way::Across
+            && self.fastest(samples, size, result) == Method::Across
         {
             return true;
         }
@@ -187,17 +168,9 @@ impl Filter {
         if output.is_empty() {
             return;
         }
-        let method = self.method(samples, size, result);
-        let whole = Whole {
-            channels: self.channels,
-            method,
-            inner: size,
-            size: result,
-            cells,
-            area,
-            input,
-            after,
-        };
+        let method = self.fastest(samples, size, result);
+        let whole =
+            Whole { filter: self, method, inner: size, size: result, cells, area, input, after };
         if threads <= 1 {
             whole.part(0, (0, outputs), output);
         } else if samples >= threads {
@@ -205,10 +178,14 @@ impl Filter {
             let parts = output.par_chunks_mut(each * outputs * area).enumerate();
             parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
         } else {
+            let blocks = match method {
+                Method::Winograd => self.winograd().blocks().to_vec(),
+                _ => self.passes().blocks(),
+            };
             let mut parts = Vec::new();
             let mut rest = output;
             for sample in 0..samples {
-                for (first, end) in shares(&whole.method.blocks(), threads) {
+                for (first, end) in shares(&blocks, threads) {
                     let (part, others) = rest.split_at_mut((end - first) * area);
                     parts.push((sample, (first, end), part));
                     rest = others;
@@ -221,13 +198,8 @@ impl Filter {
     }
 }
 
-/// Channels for every thread, in whole blocks.
-fn shares(sizes: &[usize], threads: usize) -> Vec<(usize, usize)> {
-    let mut first = 0;
-    let share = |blocks: &[usize]| {
-        let start = first;
-        first += blocks.iter().sum::<usize>();
-        (start, first)
-    };
-    sizes.chunks(sizes.len().div_ceil(threads)).map(share).collect()
+/// Channels for every thread, in whole blocks: the first, and the one behind the last.
+fn shares(blocks: &[Range<usize>], threads: usize) -> Vec<(usize, usize)> {
+    let each = blocks.len().div_ceil(threads);
+    blocks.chunks(each).map(|share| (share[0].start, share[share.len() - 1].end)).collect()
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::{
     axis::Sweep,
     batch::{LANES, Part},
+    product::Taps,
     work::room,
 };
 
@@ -48,8 +49,8 @@ impl Axis {
 const ALIAS: usize = 1024;
 
 impl Layout {
-    pub(crate) fn new(inputs: [usize; 2], outputs: [usize; 2], sweeps: [&[Sweep]; 2]) -> Self {
-        let axes = [0, 1].map(|i| Axis::new(inputs[i], outputs[i], sweeps[i]));
+    pub(crate) fn new(inputs: [usize; 2], outputs: [usize; 2], sweeps: &[Vec<Sweep>; 2]) -> Self {
+        let axes = [0, 1].map(|i| Axis::new(inputs[i], outputs[i], &sweeps[i]));
         let plane: usize = axes.iter().map(|a| a.stride * a.length).product();
         let near = plane % ALIAS < 32 || plane % ALIAS > ALIAS - 32;
         Self { axes, plane: if near { plane + 48 } else { plane } }
@@ -66,6 +67,12 @@ impl Layout {
         let (phase_y, at_y) = y.place(offsets[0]);
         let (phase_x, at_x) = x.place(offsets[1]);
         ((phase_y * x.stride + phase_x) * y.length + at_y) * x.length + at_x
+    }
+
+    /// What every pair of taps of two sweeps reads.
+    pub(crate) fn taps(&self, [y, x]: [&Sweep; 2]) -> Taps {
+        let pairs = y.taps.iter().flat_map(|r| x.taps.iter().map(|c| [r.offset, c.offset]));
+        Taps::new(pairs.map(|offsets| self.tap(offsets)).collect())
     }
 
     /// Copies one channel; the border is left as it is.

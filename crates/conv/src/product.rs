@@ -1,5 +1,7 @@
 //! Sums of weights times entries of the input, a vector of outputs at a time.
 
+use std::ops::Range;
+
 use rten_simd::{
     Isa,
     ops::{BitOps, NumOps},
@@ -14,10 +16,10 @@ const WEIGHTS: usize = 4096;
 /// The most vectors that are summed side by side.
 pub(crate) const VECTORS: usize = 8;
 
-/// The sizes of the fewest parts of nearly the same size that have at most `most` of a number.
-pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = usize> + Clone {
+/// The fewest parts of a number, of nearly the same size, that have at most `most` of it.
+pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let count = number.div_ceil(most.max(1));
-    (0..count).map(move |i| (i + 1) * number / count - i * number / count)
+    (0..count).map(move |i| i * number / count..(i + 1) * number / count)
 }
 
 /// Weights in the order in which they are read: for every block of outputs, inputs × taps × outputs of the block.
@@ -36,14 +38,12 @@ impl Packed {
         weight: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
         let mut weights = Vec::with_capacity(outputs * inputs * taps);
-        let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
             for input in 0..inputs {
                 for tap in 0..taps {
-                    weights.extend((first..first + block).map(|output| weight(output, input, tap)));
+                    weights.extend(block.clone().map(|output| weight(output, input, tap)));
                 }
             }
-            first += block;
         }
         Self { weights, inputs, outputs, taps }
     }
@@ -110,20 +110,19 @@ impl Product<'_> {
         let several = usize::from(inputs > most);
         let partial =
             room(partial, several * (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len());
-        let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
-            if first >= self.outputs.0 && first < self.outputs.1 {
-                let partial = &mut *partial;
-                match block {
-                    6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
-                    5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
-                    4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
-                    3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
-                    2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
-                    _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
-                }
+            let (first, partial) = (block.start, &mut *partial);
+            if first < self.outputs.0 || first >= self.outputs.1 {
+                continue;
             }
-            first += block;
+            match block.len() {
+                6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
+                5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
+                4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
+                3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
+                2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
+                _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
+            }
         }
     }
 
@@ -141,18 +140,16 @@ impl Product<'_> {
         let ops = isa.f32();
         let Packed { ref weights, inputs, taps, .. } = *self.weights;
         let mut weights = &weights[first * inputs * taps..];
-        let mut done = 0;
         for block in blocks(inputs, most) {
-            let (now, later) = weights.split_at(block * taps * OC);
+            let (now, later) = weights.split_at(block.len() * taps * OC);
             weights = later;
             let planes = Planes {
-                numbers: &self.images[done * self.plane..],
-                count: block,
+                numbers: &self.images[block.start * self.plane..],
+                count: block.len(),
                 distance: self.plane,
                 taps: self.taps,
             };
-            let (is_first, is_last) = (done == 0, done + block == inputs);
-            done += block;
+            let (is_first, is_last) = (block.start == 0, block.end == inputs);
             for start in (0..self.sources.len()).step_by(V) {
                 // The last vector may be summed more than once, to fill the registers.
                 let end = self.sources.len() - 1;
