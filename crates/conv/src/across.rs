@@ -1,7 +1,7 @@
 //! Few entries of many samples: a vector has the same entry of several samples.
 //!
-//! Where pictures have a handful of entries, a vector of neighbours would be mostly empty, and most weights of a window lie beyond the
-//! picture. Here every entry of the output has sums over those weights alone that lie within.
+//! Where images have a handful of entries, a vector of neighbours would be mostly empty, and most weights of a window lie beyond the
+//! image. Here every entry of the output has sums over those weights alone that lie within.
 
 use rten_simd::{Isa, ops::BitOps};
 
@@ -15,7 +15,7 @@ use crate::{
     work::{Work, room},
 };
 
-/// The most entries of a picture, and the largest window and stride.
+/// The most entries of an image, and the largest window and stride.
 const ENTRIES: usize = 64;
 const WINDOW: usize = 16;
 
@@ -23,7 +23,7 @@ const WINDOW: usize = 16;
 const ENTER: usize = 24;
 const LEAVE: usize = 64;
 
-/// Whether samples are enough, and pictures small enough.
+/// Whether samples are enough, and images small enough.
 pub(crate) fn suits(
     windows: [Window; 2],
     samples: usize,
@@ -122,7 +122,7 @@ pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &m
         sweeps.map(|s| spans(s, part.inner[axis], part.size[axis])).collect()
     });
     let mut plans = Vec::new();
-    for pass in &passes.passes {
+    for pass in &passes.each {
         for rows in &spans[0][pass.sweeps[0]] {
             for columns in &spans[1][pass.sweeps[1]] {
                 plans.push(plan(pass, passes.of(pass), [rows, columns], part, lanes));

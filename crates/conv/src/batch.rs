@@ -14,7 +14,8 @@ use crate::{
 pub(crate) const LANES: usize = 16;
 /// The length of vectors that most processors have.
 pub(crate) const LENGTH: usize = 8;
-/// Copies of samples that are worked on together, in numbers: a part of a small second cache.
+/// Copies of samples that are worked on together, in numbers: 128 KiB, half of a small second cache. More samples at a time read
+/// the weights less often; fewer keep their copies in the cache until the last output was summed.
 const IMAGES: usize = 32768;
 
 /// A batch and what is done with it.

@@ -1,4 +1,7 @@
 //! Adjoints of convolutions with a stride of two: their four passes are written together, as each has every other output alone.
+//!
+//! Written one after the other, a pass could not write vectors: its outputs lie two apart. So the sums of all four are kept, and
+//! two vectors of neighbours are made of one of each pass.
 
 use rten_simd::{Isa, ops::BitOps};
 
@@ -29,14 +32,14 @@ pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &m
     let (image, width) = (part.inputs * layout.plane, layout.row());
     let place = |s: &Strip| s.sample * image + s.row / 2 * width + s.column / 2;
     let sources: Vec<usize> = strips.iter().step_by(2).map(place).collect();
-    let taps: Vec<Taps> = passes.passes.iter().map(|p| layout.taps(passes.of(p))).collect();
+    let taps: Vec<Taps> = passes.each.iter().map(|p| layout.taps(passes.of(p))).collect();
     let row = (sources.len() + VECTORS) * lanes;
     let size = passes.outputs * row + LANES;
     let summed = room(&mut work.summed, taps.len() * size);
     for group in passes.groups(part.channels) {
         let images = work.images.copy(&layout, part, group.number);
         let (first, end) = group.outputs;
-        let each = passes.passes.iter().zip(&taps).zip(summed.chunks_exact_mut(size));
+        let each = passes.each.iter().zip(&taps).zip(summed.chunks_exact_mut(size));
         for ((pass, taps), into) in each {
             let product = Product {
                 weights: &pass.weights[group.number],

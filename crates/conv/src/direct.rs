@@ -39,7 +39,7 @@ pub(crate) fn cost(
 pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &mut Work) {
     let layout = Layout::new(part.inner, part.size, &passes.sweeps);
     let plan = |pass| plan(passes, pass, &layout, part, isa.f32().len());
-    let plans: Vec<Plan<'_>> = passes.passes.iter().filter_map(plan).collect();
+    let plans: Vec<Plan<'_>> = passes.each.iter().filter_map(plan).collect();
     for group in passes.groups(part.channels) {
         let images = (work.images.copy(&layout, part, group.number), layout.plane);
         for plan in &plans {

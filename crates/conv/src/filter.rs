@@ -17,6 +17,9 @@ use crate::{
 /// How many times larger than input and output its copy may be.
 const MOST_BORDER: usize = 16;
 
+/// The most entries of a channel, so that costs can be counted.
+const MOST_ENTRIES: usize = 1 << 31;
+
 /// The weights of a convolution.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -39,7 +42,7 @@ pub(crate) enum Method {
 
 impl Filter {
     /// Weights as in ONNX: outputs × inputs of a group × rows × columns, or inputs × outputs of a group × … if transposed. Nothing if
-    /// sizes don't fit together or are zero.
+    /// sizes don't fit together, are zero, or are too large to count with.
     pub fn new(
         direction: Direction,
         windows: [Window; 2],
@@ -51,8 +54,8 @@ impl Filter {
         let [rows, columns] = windows.map(|w| w.size);
         let even = groups > 0 && inputs % groups == 0 && outputs % groups == 0;
         let number = [outputs, rows, columns].into_iter().try_fold(inputs, usize::checked_mul)?;
-        let whole = windows.iter().all(|w| w.stride > 0 && w.dilation > 0);
-        if !even || number == 0 || !whole || weights.len() != number / groups {
+        let sound = windows.iter().all(|w| w.is_sound());
+        if !even || number == 0 || !sound || weights.len() != number / groups {
             return None;
         }
         let (passes, winograd) = (OnceLock::new(), OnceLock::new());
@@ -119,12 +122,15 @@ impl Filter {
     /// unused, and not if windows reach so far beyond the input that its copy would be mostly border.
     pub fn suits(&self, samples: usize, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
+        let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
+        if cells.max(area) > MOST_ENTRIES {
+            return false;
+        }
         if across::suits(self.windows, samples, size, result)
             && self.fastest(samples, size, result) == Method::Across
         {
             return true;
         }
-        let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
         let span =
             |axis: usize| self.windows[axis].size.saturating_mul(self.windows[axis].dilation);
         let border = |axis: usize| result[axis].max(size[axis]).saturating_add(span(axis));
@@ -133,7 +139,7 @@ impl Filter {
             return false;
         }
         let vectors = Tiles::count(result, result[1] + span(1) - 1, LENGTH);
-        2 * area >= vectors * LENGTH
+        2 * area >= vectors.saturating_mul(LENGTH)
     }
 
     /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool.
@@ -151,9 +157,12 @@ impl Filter {
     ) {
         let Channels { inputs, outputs, .. } = self.channels;
         let result = self.output_size(size).expect("a window that fits");
-        let (area, cells) = (result.iter().product::<usize>(), size.iter().product::<usize>());
-        assert_eq!(input.len(), samples * inputs * cells, "entries of the input");
-        assert_eq!(output.len(), samples * outputs * area, "entries of the output");
+        // Products that wrap would make short arrays look as if they had all entries.
+        let entries = |channels: usize, [rows, columns]: [usize; 2]| {
+            [channels, rows, columns].into_iter().try_fold(samples, usize::checked_mul)
+        };
+        assert_eq!(Some(input.len()), entries(inputs, size), "entries of the input");
+        assert_eq!(Some(output.len()), entries(outputs, result), "entries of the output");
         for step in after {
             match step {
                 After::Add(Numbers::Entries(n)) | After::Mul(Numbers::Entries(n)) => {
@@ -168,6 +177,7 @@ impl Filter {
         if output.is_empty() {
             return;
         }
+        let (area, cells) = (result.iter().product::<usize>(), size.iter().product::<usize>());
         let method = self.fastest(samples, size, result);
         let whole =
             Whole { filter: self, method, inner: size, size: result, cells, area, input, after };

@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Passes {
     pub(crate) sweeps: [Vec<Sweep>; 2],
-    pub(crate) passes: Vec<Pass>,
+    pub(crate) each: Vec<Pass>,
     /// Groups of channels, and how many outputs each has.
     groups: usize,
     pub(crate) outputs: usize,
@@ -60,7 +60,7 @@ impl Passes {
                 passes.push(Pass { sweeps: [y, x], weights: weights.collect() });
             }
         }
-        Self { sweeps, passes, groups: channels.groups, outputs }
+        Self { sweeps, each: passes, groups: channels.groups, outputs }
     }
 
     /// The sweeps of a pass.
