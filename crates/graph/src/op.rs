@@ -125,17 +125,12 @@ pub trait Bilinear {
 }
 
 /// y = φ(x), element by element.
+///
+/// Derivatives of higher order are those of φ', and so is the question whether there is curvature
+/// ([`is_curved`](crate::diff::is_curved)): φ' made of steps and constants alone has none.
 pub trait Pointwise {
     /// φ'(x), from the argument and the result.
     fn d1(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError>;
-
-    /// φ''(x); absent where it is zero almost everywhere.
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError>;
-
-    /// Whether φ'' differs from zero on a set that matters.
-    fn is_curved(&self) -> bool {
-        true
-    }
 }
 
 /// An operator written with others. The expansion is used for derivatives; the value is computed by
