@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node};
+use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node, diff};
 use taste_onnx::{
     ElemType,
     proto::{NodeProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto},
@@ -85,8 +85,10 @@ impl Class {
             Calculus::Bilinear(_) if node.args.iter().all(|&a| varying(a)) => Self::Bilinear,
             Calculus::Bilinear(_) if masked() => Self::PiecewiseLinear,
             Calculus::Linear(_) | Calculus::Bilinear(_) => Self::Linear,
-            Calculus::Pointwise(p) if p.is_curved() => Self::Pointwise,
-            Calculus::Pointwise(_) => Self::PiecewiseLinear,
+            Calculus::Pointwise(_) => match diff::is_curved(&node.op, graph.fact(node.args[0])) {
+                Ok(false) => Self::PiecewiseLinear,
+                _ => Self::Pointwise,
+            },
             Calculus::Composite(_) => Self::Composite,
         }
     }

@@ -12,6 +12,9 @@ use crate::{DType, Dim, Fact, Graph, Id, OpError, Tensor};
 /// The opset of written files: the first with `Gelu`, and known to every engine of the last years.
 pub const OPSET: i64 = 20;
 
+/// Constants of up to so many elements are written once, however often they are asked for.
+const SMALL: usize = 64;
+
 /// Collects ONNX nodes. An operator receives the names of its arguments and returns those of its
 /// results.
 pub struct Emitter<'g> {
@@ -19,6 +22,8 @@ pub struct Emitter<'g> {
     nodes: Vec<NodeProto>,
     tensors: Vec<TensorProto>,
     consed: HashMap<String, String>,
+    /// Names of small constants, by a hash of their elements.
+    small: HashMap<u64, Vec<(Tensor, String)>>,
     /// A value whose first axis is the batch, to read N from.
     batch_source: Option<String>,
     current: usize,
@@ -63,9 +68,9 @@ impl Emitter<'_> {
 
     /// A constant.
     pub fn tensor(&mut self, tensor: &Tensor) -> String {
-        let key =
-            (tensor.len() <= 64).then(|| format!("{:?}", crate::algebra::Constant(tensor.clone())));
-        if let Some(name) = key.as_ref().and_then(|k| self.consed.get(k)) {
+        let hash = (tensor.len() <= SMALL).then(|| tensor.hash());
+        let mut written = hash.and_then(|h| self.small.get(&h)).into_iter().flatten();
+        if let Some((_, name)) = written.find(|(other, _)| other.is_identical(tensor)) {
             return name.clone();
         }
         let name = self.fresh("constant");
@@ -83,8 +88,8 @@ impl Emitter<'_> {
                 builders::tensor_bool(&name, dims, &a.iter().copied().collect::<Vec<_>>())
             }
         });
-        if let Some(key) = key {
-            self.consed.insert(key, name.clone());
+        if let Some(hash) = hash {
+            self.small.entry(hash).or_default().push((tensor.clone(), name.clone()));
         }
         name
     }
@@ -203,6 +208,7 @@ impl Graph {
             nodes: Vec::new(),
             tensors: Vec::new(),
             consed: HashMap::new(),
+            small: HashMap::new(),
             batch_source,
             current: 0,
             fresh: 0,

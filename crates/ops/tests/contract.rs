@@ -1,11 +1,13 @@
 //! One contract for every operator of the table, in double precision.
 
-use std::collections::HashMap;
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
-    Build, DType, Dim, Graph, Id, Tensor,
-    diff::{Curvature, Derivatives, Second, gradient, hvp, jvp, second_order, vjp},
+    Build, DType, Dim, Graph, Id, Op, Tensor,
+    diff::{
+        Curvature, Derivatives, Second, Structure, gradient, hvp, jvp, second_order, structure, vjp,
+    },
 };
 use taste_onnx::Model;
 use taste_ops::{Entry, Sample, import, operators};
@@ -236,6 +238,23 @@ fn second_derivatives_agree(case: &mut Case) {
     }
 }
 
+/// What is not curved has no second differences.
+fn curvature_is_known(case: &Case) {
+    let mut seed = 39;
+    for out in case.float_outs() {
+        for x in &case.active {
+            let found = structure(&case.graph, &[out], *x).expect("structure");
+            if found.get(out.index()) == Some(&Structure::Curved) {
+                continue;
+            }
+            let directions = HashMap::from([(*x, noise(case.feeds[x].shape(), &mut seed))]);
+            let [below, at, above] =
+                [-1.0, 0.0, 1.0].map(|k| case.eval_at(out, &case.moved(&directions, k * 1e-3)));
+            close("a value that is not curved", &((below + above) * 0.5), &at, 1e-12);
+        }
+    }
+}
+
 /// Lanes of tangents and cotangents against one direction at a time.
 fn lanes_are_directions_side_by_side(case: &mut Case) {
     let mut seed = 41;
@@ -366,6 +385,7 @@ fn check(entry: &Entry, sample: &Sample, open_batch: bool) {
     jvp_matches_finite_differences(&mut case);
     vjp_is_the_adjoint_of_jvp(&mut case);
     second_derivatives_agree(&mut case);
+    curvature_is_known(&case);
     lanes_are_directions_side_by_side(&mut case);
     if open_batch {
         uniform_lanes_agree_with_full_ones(&mut case);
@@ -391,4 +411,28 @@ fn every_operator_keeps_its_contract() {
         }
     }
     assert!(failures.is_empty(), "operators that break the contract:\n{}", failures.join("\n"));
+}
+
+/// Equal nodes exist once in a graph, so a key that misses an attribute would put one operator in place of another.
+#[test]
+fn operators_of_one_type_and_key_compute_the_same() {
+    let mut seen: HashMap<_, Arc<dyn Op>> = HashMap::new();
+    let mut compared = 0;
+    for entry in operators() {
+        for sample in (entry.samples)() {
+            let case = case(entry, &sample, false);
+            for node in case.graph.nodes().iter().filter(|n| !n.args.is_empty()) {
+                let args = case.eval(&node.args);
+                let kinds = args.iter().map(|a| format!("{:?}", a.concrete())).collect::<Vec<_>>();
+                let identity = ((&*node.op as &dyn Any).type_id(), node.op.key(), kinds);
+                let first = seen.entry(identity).or_insert_with(|| node.op.clone());
+                let [want, got] = [first, &node.op].map(|op| op.eval(&args).expect("evaluates"));
+                let same = want.len() == got.len()
+                    && want.iter().zip(&got).all(|(w, g)| w.is_identical(g));
+                assert!(same, "{} ({}): {:?} and {first:?}", entry.name, sample.title, node.op);
+                compared += usize::from(!Arc::ptr_eq(first, &node.op));
+            }
+        }
+    }
+    assert!(compared > 100, "only {compared} pairs of operators met");
 }

@@ -4,7 +4,7 @@ use taste_graph::{Build, Emitter, Id, OpError};
 use taste_onnx::builders::attr_string;
 
 use super::scaled;
-use crate::pointwise::{SIGMOID, Scalar, TANH, Unary, erf, gauss, quadratic};
+use crate::pointwise::{SIGMOID, Scalar, TANH, Unary, gauss, quadratic};
 
 fn sigmoid(x: f64) -> f64 {
     (&SIGMOID).value(x)
@@ -29,15 +29,6 @@ impl Scalar for Softplus {
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         b.push(Unary(&SIGMOID), &[x])
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let s = b.push(Unary(&SIGMOID), &[x])?;
-        quadratic(b, s, -1.0, 1.0, 0.0).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 
     /// max(x, 0) + softplus(−|x|): engines overflow where eˣ does.
@@ -82,21 +73,6 @@ impl Scalar for Mish {
         b.add(t, term)
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [t, s, qs] = Self::parts(b, x)?;
-        let factor = b.scale(t, 2.0)?;
-        let factor = b.offset(factor, 1.0)?;
-        let factor = b.mul(factor, s)?;
-        let factor = b.from_offset(1.0, factor)?;
-        let factor = b.mul(factor, x)?;
-        let factor = b.offset(factor, 2.0)?;
-        b.mul(qs, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     /// Beyond 20 the factor is 1 in single precision; the clip keeps eˣ finite.
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let high = e.scalar(20.0);
@@ -124,14 +100,6 @@ impl Scalar for Swish {
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         b.push(Unary(SwishSlope { alpha: self.alpha }), &[x])
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        SwishSlope { alpha: self.alpha }.bend(b, x).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
@@ -183,22 +151,6 @@ impl Scalar for SwishSlope {
         self.bend(b, x)
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [u, slope, centre] = self.parts(b, x)?;
-        let first = b.mul(u, centre)?;
-        let first = b.offset(first, 3.0)?;
-        let first = b.mul(first, centre)?;
-        let second = b.mul(u, slope)?;
-        let second = b.scale(second, 2.0)?;
-        let factor = b.sub(first, second)?;
-        let third = b.mul(slope, factor)?;
-        b.scale(third, self.alpha * self.alpha).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let u = scaled(e, x.to_owned(), self.alpha);
         let one = e.scalar(1.0);
@@ -227,19 +179,11 @@ impl Scalar for Gelu {
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         b.push(Unary(GeluSlope), &[x])
     }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
-        GeluSlope.d1(b, x, y).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
 }
 
 /// Φ(x).
 fn normal(x: f64) -> f64 {
-    0.5 * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))
+    0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))
 }
 
 /// The derivative of [`Gelu`] as a function of its own.
@@ -259,18 +203,6 @@ impl Scalar for GeluSlope {
         let density = gauss(b, x)?;
         let factor = quadratic(b, x, -1.0, 0.0, 2.0)?;
         b.mul(density, factor)
-    }
-
-    /// g·x·(x² − 4).
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let density = gauss(b, x)?;
-        let factor = quadratic(b, x, 1.0, 0.0, -4.0)?;
-        let factor = b.mul(factor, x)?;
-        b.mul(density, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
@@ -326,22 +258,6 @@ impl Scalar for TanhGelu {
         let sum = b.add(t, term)?;
         let sum = b.scale(sum, 0.5)?;
         b.offset(sum, 0.5)
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [t, q, du] = Self::parts(b, x)?;
-        // u' + ½x·u'' = √(2/π)·(1 + 6·0.044715·x²).
-        let k = root_two_over_pi();
-        let line = quadratic(b, x, 6.0 * k * CUBIC, 0.0, k)?;
-        let square = quadratic(b, du, 1.0, 0.0, 0.0)?;
-        let term = b.mul(square, t)?;
-        let term = b.mul(term, x)?;
-        let factor = b.sub(line, term)?;
-        b.mul(q, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {

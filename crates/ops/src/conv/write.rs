@@ -108,7 +108,7 @@ impl Conv {
     }
 
     /// With stride 1 the adjoint is a convolution with flipped weights, for which engines have faster
-    /// kernels than for `ConvTranspose`, unless the result has few channels, as a picture has: then they would lay
+    /// kernels than for `ConvTranspose`, unless the result has few channels, as an image has: then they would lay
     /// out windows of many channels for little arithmetic. With larger strides a convolution would have to compute on
     /// inserted zeros, or move elements between channels and space, which costs more than it gains.
     pub(super) fn write_data(
