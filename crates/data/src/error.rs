@@ -132,7 +132,7 @@ impl Error {
     }
 
     /// What is wrong somewhere.
-    pub(crate) fn new(place: impl Into<String>, problem: impl Into<Problem>) -> Self {
+    pub fn new(place: impl Into<String>, problem: impl Into<Problem>) -> Self {
         Self { place: place.into(), problem: problem.into() }
     }
 

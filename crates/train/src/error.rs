@@ -110,6 +110,9 @@ impl From<Error> for taste_detector::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Data(e) => Self::Data(e),
+            Error::Samples { name, message } => {
+                Self::Data(taste_data::Error::new(name, taste_data::Problem::Format(message)))
+            }
             Error::Engine(e) => Self::Engine(e),
             Error::Graph(e) => Self::Graph(e),
             Error::Detector(e) => e,
