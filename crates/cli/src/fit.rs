@@ -105,9 +105,6 @@ impl FitArgs {
 
 /// The sizes of a sample, if the model fixes them.
 fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let ports = model.inputs();
-    let name = input::differentiated(&ports, None)?;
-    let port = ports.iter().find(|p| p.name == name);
-    let sizes = port.and_then(|p| p.shape.as_ref());
-    Ok(sizes.and_then(|s| s.iter().skip(1).map(|d| d.clone().ok()).collect()))
+    let sizes = model.input(None)?.shape;
+    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

@@ -127,6 +127,15 @@ impl Graph {
             .collect()
     }
 
+    /// Gives an input another name.
+    pub fn rename_input(&mut self, id: Id, name: &str) {
+        let node = self.node_index(id);
+        if let Some(input) = downcast::<Input>(&*self.nodes[node].op) {
+            let fact = input.fact.clone();
+            self.nodes[node].op = Arc::new(Input { name: name.to_owned(), fact });
+        }
+    }
+
     /// A value that never changes and that a file holds.
     pub fn stored(&mut self, tensor: Tensor) -> Id {
         let (made, len) = (self.made, tensor.len());
