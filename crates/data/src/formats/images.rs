@@ -178,8 +178,8 @@ impl Images {
     }
 
     fn batch(&self, from: usize, to: usize) -> Result<Option<Rows>, Error> {
-        let decoded: Vec<_> =
-            self.files[from..to].par_iter().map(|file| self.decode(file)).collect();
+        let decoding = self.files[from..to].par_iter().map(|file| self.decode(file));
+        let decoded: Vec<_> = taste_threads::within(|| decoding.collect());
         let (mut good, mut labels) = (Vec::new(), Vec::new());
         for (place, result) in (from..to).zip(decoded) {
             let file = &self.files[place];

@@ -63,10 +63,12 @@ pub(super) fn all(pictures: &ArrayD<f32>, (height, width): (usize, usize)) -> Ar
     let mut resized = ArrayD::zeros(IxDyn(&[n, channels, height, width]));
     let from: Vec<_> = pictures.outer_iter().collect();
     let to: Vec<_> = resized.axis_iter_mut(Axis(0)).collect();
-    from.into_par_iter().zip(to).for_each(|(from, mut to)| {
-        if let Ok(picture) = from.into_dimensionality::<Ix3>() {
-            to.assign(&resize(&picture, (height, width)));
-        }
+    taste_threads::within(|| {
+        from.into_par_iter().zip(to).for_each(|(from, mut to)| {
+            if let Ok(picture) = from.into_dimensionality::<Ix3>() {
+                to.assign(&resize(&picture, (height, width)));
+            }
+        });
     });
     resized
 }
