@@ -49,7 +49,7 @@ const ANGLES: [f64; 4] = [15.0, 30.0, 45.0, 90.0];
 fn main() -> Result<(), Failure> {
     taste_engine::keep_freed_memory();
     let args = Args::parse();
-    let engine = Engine { backend: Backend::Rten, threads: args.threads };
+    let engine = Engine { backend: Backend::RTEN, threads: args.threads };
     let model = Model::open(&args.model)?;
     let options = Options { sample_shape: Some(vec![1, 28, 28]), ..Options::default() };
     let open = |name: &str| Dataset::open(&args.data.join(name), &options);

@@ -142,7 +142,8 @@ impl Filter {
         2 * area >= vectors.saturating_mul(LENGTH)
     }
 
-    /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool.
+    /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool, or of
+    /// the one of this process.
     ///
     /// # Panics
     /// If `input`, `output` or numbers of `after` are not as many as the samples and `size` imply.
@@ -186,7 +187,9 @@ impl Filter {
         } else if samples >= threads {
             let each = samples.div_ceil(threads);
             let parts = output.par_chunks_mut(each * outputs * area).enumerate();
-            parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
+            taste_threads::within(|| {
+                parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
+            });
         } else {
             let blocks = match method {
                 Method::Winograd => self.winograd().blocks().to_vec(),
@@ -201,9 +204,11 @@ impl Filter {
                     rest = others;
                 }
             }
-            parts
-                .into_par_iter()
-                .for_each(|(sample, channels, out)| whole.part(sample, channels, out));
+            taste_threads::within(|| {
+                parts
+                    .into_par_iter()
+                    .for_each(|(sample, channels, out)| whole.part(sample, channels, out));
+            });
         }
     }
 }

@@ -8,7 +8,7 @@ use taste_ops::{ImportError, Imported, import};
 use crate::{
     Backend, Compiled, Error, LaplacianMethod, Target, Wants,
     derive::{Derivation, Job, Problem, Signs},
-    error::request,
+    error::{Given, request},
     memory,
     names::{self, Fed},
 };
@@ -94,11 +94,6 @@ impl Model {
     /// The file, or the name given.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The SHA-256 of the file.
-    pub fn sha256(&self) -> String {
-        String::new()
     }
 
     /// The file as it was read.
@@ -263,13 +258,8 @@ fn check_sample_shape(
     if fits {
         return Ok(());
     }
-    let show = |d: &Option<usize>| d.map_or_else(|| "?".to_owned(), |d| d.to_string());
-    let want: Vec<String> = declared.iter().skip(1).map(show).collect();
-    let got: Vec<String> = given.iter().map(usize::to_string).collect();
-    Err(Error::Input {
-        name: name.to_owned(),
-        message: format!("wants samples of shape [{}], got [{}]", want.join(", "), got.join(", ")),
-    })
+    let (wanted, got) = (declared.iter().skip(1).copied().collect(), Given::Sample(given.to_vec()));
+    Err(Error::Shape { name: name.to_owned(), wanted, got })
 }
 
 /// A model's graph with a target.

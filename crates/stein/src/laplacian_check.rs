@@ -45,7 +45,7 @@ pub(crate) fn distance(
             ..job.asked.clone()
         };
         let derived = job.model.derive(&asked)?;
-        let mut compiled = derived.compile(&job.engine.backend, job.engine.threads)?;
+        let compiled = derived.compile(&job.engine.backend, job.engine.threads)?;
         let input = derived.wrt().to_owned();
         let outputs = compiled.run(&[(&input, &samples)], 0)?;
         let numbers =

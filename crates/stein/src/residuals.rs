@@ -15,7 +15,7 @@ use crate::{
 
 /// What an operator makes of a model and a field, in an engine.
 pub struct Residuals {
-    session: Box<dyn Session>,
+    session: Session,
     input: String,
 }
 
@@ -59,9 +59,8 @@ impl Residuals {
     }
 
     /// The residuals of samples along the first axis, all at once.
-    pub fn of(&mut self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
-        let samples = Value::from(samples.clone());
-        let mut results = self.session.run(&[(&self.input, &samples)])?.into_iter();
+    pub fn of(&self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
+        let mut results = self.session.run(&[(&*self.input, samples.view())])?.into_iter();
         let components = results.next().ok_or_else(|| refused("the residuals are missing"))?;
         let components = components
             .to_f32()

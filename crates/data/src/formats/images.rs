@@ -190,8 +190,8 @@ impl Images {
 
     /// Images by number and place.
     fn numbered(&self, wanted: &[(usize, usize)]) -> Result<Rows, Error> {
-        let decoded: Vec<_> =
-            wanted.par_iter().map(|&(_, place)| self.decode(&self.files[place])).collect();
+        let decoding = wanted.par_iter().map(|&(_, place)| self.decode(&self.files[place]));
+        let decoded: Vec<_> = taste_threads::within(|| decoding.collect());
         let mut images = Vec::new();
         for (&(_, place), result) in wanted.iter().zip(decoded) {
             let file = &self.files[place];
@@ -213,8 +213,8 @@ impl Images {
         next: &mut usize,
         keep: &Keep<'_>,
     ) -> Result<Rows, Error> {
-        let decoded: Vec<_> =
-            self.files[places.clone()].par_iter().map(|file| self.decode(file)).collect();
+        let decoding = self.files[places.clone()].par_iter().map(|file| self.decode(file));
+        let decoded: Vec<_> = taste_threads::within(|| decoding.collect());
         let (mut wanted, mut images) = (Vec::new(), Vec::new());
         for (place, result) in places.zip(decoded) {
             let file = &self.files[place];

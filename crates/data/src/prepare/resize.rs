@@ -60,10 +60,12 @@ pub(super) fn all(images: &ArrayD<f32>, (height, width): (usize, usize)) -> Arra
     let mut resized = ArrayD::zeros(IxDyn(&[n, channels, height, width]));
     let from: Vec<_> = images.outer_iter().collect();
     let to: Vec<_> = resized.axis_iter_mut(Axis(0)).collect();
-    from.into_par_iter().zip(to).for_each(|(from, mut to)| {
-        if let Ok(image) = from.into_dimensionality::<Ix3>() {
-            to.assign(&resize(&image, (height, width)));
-        }
+    taste_threads::within(|| {
+        from.into_par_iter().zip(to).for_each(|(from, mut to)| {
+            if let Ok(image) = from.into_dimensionality::<Ix3>() {
+                to.assign(&resize(&image, (height, width)));
+            }
+        });
     });
     resized
 }

@@ -138,7 +138,7 @@ fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> M
     let draft = &job.draft;
     ModelFacts {
         file: job.model.name().to_owned(),
-        sha256: job.model.sha256(),
+        sha256: job.model.onnx().sha256().unwrap_or_default(),
         input: draft.input_name().to_owned(),
         output: draft.output_name().to_owned(),
         prediction,

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayD, ArrayView1, ArrayViewD, Axis, IxDyn};
 use taste_data::Chunk;
-use taste_engine::Model;
+use taste_engine::{Batch, Model, Session};
 use taste_stats::{covariance::Covariance, moments::Moments, random::hash};
 
 use super::{
@@ -11,14 +11,14 @@ use super::{
     drawn::Draw,
     state::{Counts, Kept},
 };
-use crate::{Engine, Error, refused, scorer::Runner};
+use crate::{Engine, Error, refused};
 
 /// Goes through a part of the data for a plan: the rows from a first one on, up to some end.
 ///
 /// Only rows of the plan's share count, so a reader that knows [`Plan::holds`] may leave the others out.
 pub struct Worker<'p> {
     plan: &'p Plan,
-    runner: Option<Runner>,
+    session: Option<Session>,
     state: State,
     /// Samples that wait until a chunk is full.
     waiting: Waiting,
@@ -41,17 +41,13 @@ impl<'p> Worker<'p> {
     /// Prepares to go through the rows from `first` on.
     pub fn new(plan: &'p Plan, engine: &Engine, first: u64) -> Result<Self, Error> {
         let parts = plan.parts();
-        let runner = match &parts.network {
+        let session = match &parts.network {
             None => None,
             Some(network) => {
                 let model = Model::from_bytes("the graph of a pass", &network.onnx)?;
                 let names: Vec<&str> = network.outputs.iter().map(String::as_str).collect();
-                Some(Runner::new(
-                    engine.backend.load(&model, &names, engine.threads)?,
-                    &network.input,
-                    &parts.sample_shape,
-                    network.batch,
-                ))
+                let session = engine.backend.load(&model, &names, engine.threads)?;
+                Some(session.with_batch(network.batch.map_or(Batch::Open, Batch::Fixed)))
             }
         };
         let state = State {
@@ -62,7 +58,7 @@ impl<'p> Worker<'p> {
         };
         Ok(Self {
             plan,
-            runner,
+            session,
             state,
             waiting: Waiting::default(),
             first,
@@ -137,14 +133,14 @@ impl<'p> Worker<'p> {
         let width: usize = parts.sample_shape.iter().product();
         let input = Array2::from_shape_vec((keys.len(), width), values)
             .map_err(|_| refused("samples of different sizes"))?;
-        let outputs = match &self.runner {
+        let outputs = match self.session.as_ref().zip(parts.network.as_ref()) {
             None => Vec::new(),
-            Some(runner) => {
+            Some((session, network)) => {
                 let shape: Vec<usize> =
                     std::iter::once(keys.len()).chain(parts.sample_shape.clone()).collect();
                 let view = ArrayViewD::from_shape(IxDyn(&shape), input.as_slice().unwrap_or(&[]))
                     .map_err(|e| refused(e.to_string()))?;
-                let results = runner.run(view)?;
+                let results = session.run(&[(&*network.input, view)])?;
                 results.iter().map(|v| matrix(v.to_f32())).collect::<Result<Vec<_>, _>>()?
             }
         };

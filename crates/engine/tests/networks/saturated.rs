@@ -25,14 +25,14 @@ fn run(
     let asked =
         Request { target: Some(target), laplacian_method: method, wants, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(backend, 1).expect("compiles");
+    let compiled = derived.compile(backend, 1).expect("compiles");
     compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs")
 }
 
 /// Single precision against double, sample by sample.
 fn agree(model: &Model, target: Target, method: LaplacianMethod, x: &Array2<f32>) {
     let [single, double] =
-        [Backend::Rten, Backend::Reference].map(|b| run(model, target, method, x, &b));
+        [Backend::RTEN, Backend::REFERENCE].map(|b| run(model, target, method, x, &b));
     let pairs = [
         ("gradient", single.gradient, double.gradient),
         ("Laplacian", single.laplacian, double.laplacian),
