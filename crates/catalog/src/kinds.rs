@@ -30,32 +30,56 @@ pub const KINDS: &[Kind] = &[
         entries: || methods().iter().map(|m| *m.choice()).collect(),
     },
     Kind {
-        choice: Choice { name: "score-models", usage: "score-models", about: "s(x) ≈ ∇ log p(x) of the training data, for the method `stein`." },
+        choice: Choice {
+            name: "score-models",
+            usage: "score-models",
+            about: "s(x) ≈ ∇ log p(x) of the training data, for the method `stein`.",
+        },
         title: "Score models",
         entries: || score_models().table().iter().map(|f| f.choice).collect(),
     },
     Kind {
-        choice: Choice { name: "targets", usage: "targets", about: "The function f of the model, for derivatives and for the method `stein`." },
+        choice: Choice {
+            name: "targets",
+            usage: "targets",
+            about: "The function f of the model, for derivatives and for the method `stein`.",
+        },
         title: "Targets",
         entries: || taste_engine::TARGETS.iter().map(|t| *t.choice()).collect(),
     },
     Kind {
-        choice: Choice { name: "stein-operators", usage: "stein-operators", about: "What the method `stein` makes of f and s." },
+        choice: Choice {
+            name: "stein-operators",
+            usage: "stein-operators",
+            about: "What the method `stein` makes of f and s.",
+        },
         title: "Stein operators",
         entries: || OPERATORS.iter().map(|o| o.choice).collect(),
     },
     Kind {
-        choice: Choice { name: "aggregates", usage: "aggregates", about: "How the method `stein` joins the residuals of all classes." },
+        choice: Choice {
+            name: "aggregates",
+            usage: "aggregates",
+            about: "How the method `stein` joins the residuals of all classes.",
+        },
         title: "Aggregates",
         entries: || AGGREGATES.iter().map(|a| a.choice).collect(),
     },
     Kind {
-        choice: Choice { name: "tails", usage: "tails", about: "Which values are far out, for the method `stein`." },
+        choice: Choice {
+            name: "tails",
+            usage: "tails",
+            about: "Which values are far out, for the method `stein`.",
+        },
         title: "Tails",
         entries: || TAILS.iter().map(|t| t.0).collect(),
     },
     Kind {
-        choice: Choice { name: "laplacian-methods", usage: "laplacian-methods", about: "How second derivatives are computed." },
+        choice: Choice {
+            name: "laplacian-methods",
+            usage: "laplacian-methods",
+            about: "How second derivatives are computed.",
+        },
         title: "Laplacian methods",
         entries: || taste_engine::LAPLACIAN_METHODS.iter().map(|m| *m.choice()).collect(),
     },
@@ -65,7 +89,11 @@ pub const KINDS: &[Kind] = &[
         entries: || taste_engine::BACKENDS.iter().map(|b| *b.choice()).collect(),
     },
     Kind {
-        choice: Choice { name: "formats", usage: "formats", about: "Files that data are read from." },
+        choice: Choice {
+            name: "formats",
+            usage: "formats",
+            about: "Files that data are read from.",
+        },
         title: "Formats",
         entries: || taste_data::FORMATS.iter().map(|f| *f.choice()).collect(),
     },

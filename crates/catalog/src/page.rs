@@ -11,7 +11,11 @@ pub fn page() -> String {
         .to_owned();
     for kind in KINDS {
         // Writing to a string never fails.
-        let _ = write!(text, "\n## {}\n\n{}\n\n| written | what it is |\n|---|---|\n", kind.title, kind.choice.about);
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}\n\n| written | what it is |\n|---|---|\n",
+            kind.title, kind.choice.about
+        );
         for choice in (kind.entries)() {
             let usage = choice.usage.replace('|', "\\|");
             let _ = writeln!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));

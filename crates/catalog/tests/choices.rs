@@ -23,7 +23,10 @@ fn every_entry_says_what_it_is() {
         for choice in (kind.entries)() {
             assert!(names.insert(choice.name), "{}: {} twice", kind.choice.name, choice.name);
             assert!(!choice.about.is_empty() && !choice.about.contains('\n'), "{choice:?}");
-            assert!(choice.usage.starts_with(choice.name) || kind.choice.name == "formats", "{choice:?}");
+            assert!(
+                choice.usage.starts_with(choice.name) || kind.choice.name == "formats",
+                "{choice:?}"
+            );
         }
         assert!(!names.is_empty(), "{}", kind.choice.name);
     }

@@ -6,8 +6,8 @@ use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
 use crate::{
-    Outcome, args::FitArgs, detect::tell_skipped, files, input, print, print_json,
-    progress::Bars, reading, sheet, tell,
+    Outcome, args::FitArgs, detect::tell_skipped, files, print, print_json, progress::Bars,
+    reading, sheet, tell,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {

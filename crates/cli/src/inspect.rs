@@ -5,9 +5,9 @@ use std::{collections::HashMap, path::Path};
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use taste_data::Dataset;
+use taste_detector::{Described, Detector};
 use taste_engine::{Analysis, Batch, Error, LaplacianMethod, Model, Overview, Port, Request};
 use taste_ops::ImportError;
-use taste_detector::{Described, Detector};
 use taste_stein::{check_field, fields::Coordinates, taken_for};
 
 use crate::{
@@ -272,7 +272,8 @@ fn warning(a: &Analysis) -> Option<String> {
     if a.is_flat {
         return Some(flat_note(a.target));
     }
-    let affine = a.methods.iter().any(|m| m.method == LaplacianMethod::CLOSED_FORM && m.obstacle.is_none());
+    let affine =
+        a.methods.iter().any(|m| m.method == LaplacianMethod::CLOSED_FORM && m.obstacle.is_none());
     affine.then(|| {
         "the body of this network is piecewise affine: targets without a curved head (logit, margin, output) have a \
          Laplacian of zero almost everywhere"

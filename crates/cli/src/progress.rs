@@ -54,7 +54,14 @@ impl Progress {
     pub(crate) fn new(what: &str, total: Option<usize>, quiet: bool) -> Self {
         let watched = !quiet && io::stderr().is_terminal();
         let total = total.map(|t| t as u64);
-        Self { started: Instant::now(), what: what.to_owned(), total, watched, has_words: false, bar: None }
+        Self {
+            started: Instant::now(),
+            what: what.to_owned(),
+            total,
+            watched,
+            has_words: false,
+            bar: None,
+        }
     }
 
     pub(crate) fn reach(&mut self, done: usize) {

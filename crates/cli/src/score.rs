@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         .map(|p| p.name.as_str())
         .collect();
     let mut columns = vec![Column::new("index", Kind::Int)];
-    columns.extend(parts.iter().map(|name| Column::new(name, Kind::Float)));
+    columns.extend(parts.iter().map(|name| Column::new(*name, Kind::Float)));
     columns.extend([
         Column::new("score", Kind::Float),
         Column::new("p_value", Kind::Float),

@@ -90,7 +90,8 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
     let manifest = model.metadata(MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
     let mut manifest: Manifest =
         serde_json::from_str(manifest).map_err(|e| format!("{}: {e}", damaged("the manifest")))?;
-    let rows = model.metadata(REFERENCE_KEY)
+    let rows = model
+        .metadata(REFERENCE_KEY)
         .and_then(unpack)
         .and_then(|(width, values)| {
             let rows = values.len().checked_div(width)?;

@@ -38,12 +38,8 @@ pub(crate) fn distance(
     let samples = Value::from(samples);
     let laplacian = |method, stderr: bool| -> Result<(Vec<f32>, Vec<f32>), Error> {
         let wants = Wants { laplacian: true, stderr, ..Wants::default() };
-        let asked = Request {
-            target: Some(target),
-            laplacian_method: method,
-            wants,
-            ..job.asked.clone()
-        };
+        let asked =
+            Request { target: Some(target), laplacian_method: method, wants, ..job.asked.clone() };
         let derived = job.model.derive(&asked)?;
         let compiled = derived.compile(&job.engine.backend, job.engine.threads)?;
         let input = derived.wrt().to_owned();

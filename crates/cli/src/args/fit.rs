@@ -27,7 +27,12 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
     /// What the detector computes, see `taste list methods`
-    #[arg(long, value_name = "NAME[:KEY=VALUE,…]", default_value = "stein", help_heading = "Method")]
+    #[arg(
+        long,
+        value_name = "NAME[:KEY=VALUE,…]",
+        default_value = "stein",
+        help_heading = "Method"
+    )]
     pub(crate) method: String,
     /// The score model of the method stein, see `taste list score-models` [default: gaussian]
     #[arg(long, alias = "score", value_name = "SPEC", help_heading = "Method")]

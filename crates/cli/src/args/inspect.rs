@@ -25,7 +25,11 @@ linear, bilinear (linear in each of two arguments), piecewise linear (kinks, no 
 pointwise (a curved function of each element) or composite (made of several of these).")]
 pub(crate) struct InspectArgs {
     /// The model or detector
-    #[arg(value_name = "FILE.onnx", required_unless_present = "score_model", conflicts_with = "score_model")]
+    #[arg(
+        value_name = "FILE.onnx",
+        required_unless_present = "score_model",
+        conflicts_with = "score_model"
+    )]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,

@@ -72,6 +72,11 @@ impl RunArgs {
         self.engine.backend()
     }
 
+    /// How many threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.engine.threads()
+    }
+
     /// What runs graphs.
     pub(crate) fn engine(&self) -> Result<taste_detector::Engine> {
         self.engine.engine()

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result};
 use ndarray::{ArrayD, Axis};
 use taste_data::InMemory;
-use taste_engine::{Model, Value};
 use taste_detector::{
     Detector, Engine, Fit, Named, Scores, Settings,
     shift::{Batch, Session, Shift, TestSettings, Tested},
 };
+use taste_engine::{Model, Value};
 use taste_train::{Decay, Network, Training};
 
 use super::{
@@ -123,7 +123,7 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
 fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result<Vec<Row>> {
     let engine = Engine::default();
     let facts = &detector.manifest().model;
-    let mut session = engine.backend.load(model, &[&facts.output], engine.threads)?;
+    let session = engine.backend.load(model, &[&facts.output], engine.threads)?;
     let scorer = detector.start(&engine, true)?;
     let seed = seeds.of("glyphs, permutations");
     let mut tests = Session::new(

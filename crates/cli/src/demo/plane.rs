@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use ndarray::{Array2, ArrayD, IxDyn};
 use serde::Serialize;
 use taste_data::InMemory;
-use taste_engine::{Backend, Model, Session, Value};
 use taste_detector::{Detector, Engine, Fit, Named, Scorer, Settings};
+use taste_engine::{Backend, Model, Session, Value};
 use taste_stats::{interval, moments::Summary, random::Random};
 use taste_train::{Decay, Network, Training};
 

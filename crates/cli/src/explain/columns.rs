@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use ndarray::ArrayD;
-use taste_report::{Bars, Figure};
 use taste_detector::{
     MapFacts,
     explain::{Sizes, in_deviations},
 };
+use taste_report::{Bars, Figure};
 
 use super::{Explained, folder::OVERVIEW};
 use crate::{

@@ -14,12 +14,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use ndarray::{ArrayD, Axis};
 use serde::Serialize;
 use taste_data::{Dataset, Samples};
-use taste_report::Scale;
 use taste_detector::{
     Detector, Error, MapFacts, Scores, channel_axis,
     explain::{Chosen, EntryPart as Part, Sizes, entry_names, in_deviations, largest},
     over_channels,
 };
+use taste_report::Scale;
 
 use crate::{
     Outcome,

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
 use taste_data::Options;
-use taste_report::{Figure, Heatmap, Image, Panel, Scale};
 use taste_detector::channel_axis;
+use taste_report::{Figure, Heatmap, Image, Panel, Scale};
 
 use super::{Explained, folder::OVERVIEW};
 use crate::{

@@ -46,7 +46,10 @@ impl Family for Knn {
         let most = arguments.number("most", "a number of rows from 1 on", |m| *m > 0)?;
         let found = Self { k: k.unwrap_or(self.k), most: most.unwrap_or(self.most) };
         if found.k > found.most {
-            return Err(refused(format!("the {} nearest of {} rows are too many", found.k, found.most)));
+            return Err(refused(format!(
+                "the {} nearest of {} rows are too many",
+                found.k, found.most
+            )));
         }
         Ok(Arc::new(found))
     }
@@ -78,32 +81,37 @@ impl Method for Knn {
         let bank = Gather::Rows { most, seed: job.settings.seed, whole: false };
         let watches = vec![Watch::value("bank", unit, bank)];
         let (k, tensor) = (self.k, feature.name);
-        Ok(Step::pass("training samples for the neighbours", Split::Fit, watches, move |job, seen| {
-            let bank = &seen.rows("bank")?.values;
-            let (count, width) = bank.dim();
-            if k > count {
-                return Err(refused(format!(
-                    "the method knn wants the {k} nearest training samples, and {count} have finite features"
-                )));
-            }
-            let rows = job.draft.rows();
-            let mut b = job.draft.build();
-            let turned: Vec<f64> = bank.t().iter().map(|&v| f64::from(v)).collect();
-            let bank = b.graph_mut().stored(Tensor::floats(&[width, count], turned)?);
-            // Of unit vectors, ‖x − y‖² = 2 − 2x·y: the k-th largest product is the k-th smallest distance.
-            let products = functions::matmul(&mut b, unit, bank)?;
-            let nearest = functions::top_k(&mut b, products, 1, k, true)?;
-            let kth = functions::slice(&mut b, nearest, 1, k - 1, 1)?;
-            let twice = b.scale(kth, -2.0)?;
-            let square = b.offset(twice, 2.0)?;
-            let square = functions::relu(&mut b, square)?;
-            let distance = functions::sqrt(&mut b, square)?;
-            let mut statistic = Statistic::new(b.reshape(distance, &[rows])?);
-            statistic.facts = json!({ "features": tensor, "neighbours": k });
-            let what = "features of training samples, brought to length one".to_owned();
-            statistic.rows.push(KeptRows { what, count, width });
-            Ok(statistic.into())
-        }))
+        Ok(Step::pass(
+            "training samples for the neighbours",
+            Split::Fit,
+            watches,
+            move |job, seen| {
+                let bank = &seen.rows("bank")?.values;
+                let (count, width) = bank.dim();
+                if k > count {
+                    return Err(refused(format!(
+                        "the method knn wants the {k} nearest training samples, and {count} have finite features"
+                    )));
+                }
+                let rows = job.draft.rows();
+                let mut b = job.draft.build();
+                let turned: Vec<f64> = bank.t().iter().map(|&v| f64::from(v)).collect();
+                let bank = b.graph_mut().stored(Tensor::floats(&[width, count], turned)?);
+                // Of unit vectors, ‖x − y‖² = 2 − 2x·y: the k-th largest product is the k-th smallest distance.
+                let products = functions::matmul(&mut b, unit, bank)?;
+                let [nearest, _] = functions::top_k(&mut b, products, 1, k)?;
+                let kth = functions::slice(&mut b, nearest, 1, k - 1, 1)?;
+                let twice = b.scale(kth, -2.0)?;
+                let square = b.offset(twice, 2.0)?;
+                let square = functions::relu(&mut b, square)?;
+                let distance = functions::sqrt(&mut b, square)?;
+                let mut statistic = Statistic::new(b.reshape(distance, &[rows])?);
+                statistic.facts = json!({ "features": tensor, "neighbours": k });
+                let what = "features of training samples, brought to length one".to_owned();
+                statistic.rows.push(KeptRows { what, count, width });
+                Ok(statistic.into())
+            },
+        ))
     }
 }
 

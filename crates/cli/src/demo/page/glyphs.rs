@@ -1,8 +1,8 @@
 //! The glyphs, for the report.
 
 use ndarray::{Array2, Axis, Ix2};
-use taste_report::{Bars, Heatmap, Histogram, Image, Panel, Scale, Section, Table};
 use taste_detector::over_channels;
+use taste_report::{Bars, Heatmap, Histogram, Image, Panel, Scale, Section, Table};
 
 use crate::demo::{
     change::Change,
