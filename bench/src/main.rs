@@ -17,7 +17,7 @@ use std::{
 };
 
 use clap::Parser;
-use taste_engine::{Backend, LaplacianMethod, Request, Target, Wants};
+use taste_engine::{Backend, Request, Target, Wants};
 
 use crate::{
     cases::{Case, cases},
@@ -243,9 +243,14 @@ fn growth(options: &Options) -> Outcome<()> {
             for (backend, times) in BACKENDS.iter().zip(&mut compiling) {
                 let start = Instant::now();
                 match derived.compile(backend, options.threads) {
+<<<<<<< ours
                     Ok(mut compiled) => {
                         let field = derived.field().ok_or("no field")?;
                         let mut run = || compiled.run(&[(derived.wrt(), &x), (field, &score)], 0);
+=======
+                    Ok(compiled) => {
+                        let run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
+>>>>>>> theirs
                         run()?;
                         let (first, start) = (start.elapsed(), Instant::now());
                         run()?;

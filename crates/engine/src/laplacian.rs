@@ -200,7 +200,8 @@ impl LaplacianMethod {
 /// At least 1 and of a size that a graph can have.
 pub(crate) const COUNT: &str = "a number of at least 1";
 
-/// Whether a count is one.
+/// Whether a number is a count.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "arguments are checked by reference")]
 pub(crate) fn is_count(count: &usize) -> bool {
     (1..=1_000_000).contains(count)
 }

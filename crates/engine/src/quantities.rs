@@ -100,20 +100,20 @@ impl<T> Quantities<T> {
     }
 }
 
-impl<T> Quantities<Option<T>, T> {
+impl<V> Quantities<Option<V>, V> {
     /// A value without derivatives.
-    pub fn of(value: T) -> Self {
+    pub fn of(value: V) -> Self {
         Quantities::NAMES.map(|_| value, |_| None)
     }
 
     /// Those that are there, each with its name.
-    pub fn present(self) -> impl Iterator<Item = (&'static str, T)> {
+    pub fn present(self) -> impl Iterator<Item = (&'static str, V)> {
         let named = self.map(Some, |part| part).named();
         named.filter_map(|(name, part)| Some((name, part?)))
     }
 
     /// The one of this name, if it is there.
-    pub fn get(&self, name: &str) -> Option<&T> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         let found = self.as_ref().map(|value| value, Option::as_ref);
         found.present().find(|(n, _)| *n == name).map(|(_, part)| part)
     }

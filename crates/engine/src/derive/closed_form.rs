@@ -171,10 +171,8 @@ fn of_top(
 /// Σᵢⱼ Hᵢⱼ ⟨gᵢ, gⱼ⟩ over all entries of z.
 fn of_all(p: &mut Problem, wants: Wants, z: Id, parts: &mut Parts) -> Result<(), Error> {
     let (rows, width) = (p.rows(), Dim::from(p.head.width));
-    let relative = match p.target.ignores_offset() && !wants.jacobian {
-        true => Some(relative_jacobian(p, z)?),
-        false => None,
-    };
+    let is_relative = p.target.ignores_offset() && !wants.jacobian;
+    let relative = if is_relative { Some(relative_jacobian(p, z)?) } else { None };
     let mut b = Build::new(&mut p.graph);
     let units = unit_cotangents(&mut b, z, false)?;
     let jacobian = match relative {
@@ -201,7 +199,7 @@ fn of_all(p: &mut Problem, wants: Wants, z: Id, parts: &mut Parts) -> Result<(),
     curvature(p, wants, hessian, centred, parts)
 }
 
-/// The diagonal or the trace of JᵀHJ, for H (N × K × K) and J (N × K × D).
+/// The diagonal or the trace of `JᵀHJ`, for H (N × K × K) and J (N × K × D).
 fn curvature(
     p: &mut Problem,
     wants: Wants,

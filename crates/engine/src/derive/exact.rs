@@ -181,10 +181,9 @@ impl Schedule for ByParts {
             outputs.diagonal = Some(self.by_sample(&curvatures, double)?);
         }
         if self.wants.laplacian {
-            let sums = curvatures.into_iter().map(|c| match self.wants.diagonal {
-                true => c.sum_axis(Axis(0)),
-                false => c,
-            });
+            let of_each = self.wants.diagonal;
+            let sums =
+                curvatures.into_iter().map(|c| if of_each { c.sum_axis(Axis(0)) } else { c });
             outputs.laplacian = sums.reduce(|a, b| a + b).map(|sum| precision(sum, double));
         }
         Ok(outputs)

@@ -36,7 +36,7 @@ fn lanes(count: Option<usize>) -> usize {
 impl Rule for HutchPlusPlus {
     fn read(&self, arguments: &mut Arguments<'_>) -> Result<Option<usize>, taste_choice::Error> {
         let wanted = "a multiple of 3 above 0, as products are split in three equal parts";
-        let read = arguments.word_as("M", wanted, |m: &usize| is_count(m) && m % 3 == 0)?;
+        let read = arguments.word_as("M", wanted, |m| is_count(m) && m.is_multiple_of(3))?;
         Ok(read.or(Some(PRODUCTS)))
     }
 
