@@ -56,8 +56,8 @@ impl Runner {
         let input =
             |name: &str| read(&options.work.join(format!("{}_{name}.npy", case.model)), case.batch);
         let mut feeds = vec![(derived.wrt().to_owned(), input("x")?)];
-        if here.wants.drift {
-            feeds.push(("score".to_owned(), input("score")?));
+        if let Some(field) = derived.field() {
+            feeds.push((field.to_owned(), input("score")?));
         }
         let backend = backend.name();
         Ok(Self { what: here.what, backend, compiled, feeds, times: Vec::new() })
@@ -78,18 +78,11 @@ impl Runner {
 
     /// Runs for the first time, and compares what is exact with the other side's numbers.
     pub(crate) fn warm_up(&mut self, options: &Options, case: &Case) -> Outcome<()> {
-        let stochastic = self.compiled.derived().method().is_stochastic();
+        let stochastic = self.compiled.derived().laplacian_method().is_stochastic();
         let results = self.run()?;
-        let named = [
-            ("value", Some(results.value)),
-            ("gradient", results.gradient),
-            ("laplacian", results.laplacian.filter(|_| !stochastic)),
-            ("diagonal", results.diagonal),
-            ("drift", results.drift),
-        ];
-        for (name, here) in named {
+        for (name, here) in results.present().filter(|(n, _)| *n != "laplacian" || !stochastic) {
             let path = options.work.join(format!("{}_{name}.npy", case.name));
-            if let (Some(here), true) = (here, path.exists()) {
+            if path.exists() {
                 let there = read(&path, case.batch)?.to_f64();
                 let here = here.to_f64();
                 let (mut off, mut size) = (0.0, 0.0);

@@ -17,7 +17,7 @@ use std::{
 };
 
 use clap::Parser;
-use taste_engine::{Backend, Method, Request, Target, Wants};
+use taste_engine::{Backend, Request, Target, Wants};
 
 use crate::{
     cases::{Case, cases},
@@ -158,7 +158,7 @@ fn measure(
         );
     }
     for here in &case.here {
-        if let (Method::Probe(_), Some(other)) = (here.method, &mut other) {
+        if let ("probe", Some(other)) = (here.method.kind().choice.name, &mut other) {
             notes.push(compare_variance(options, case, here, other)?);
         }
     }
@@ -232,7 +232,7 @@ fn growth(options: &Options) -> Outcome<()> {
     for name in ["resnet20", "resnet56"] {
         let model = open(options, name)?;
         let wants = Wants { laplacian: true, drift: true, diagonal: true, ..Wants::default() };
-        let asked = Request { target: Some(Target::EveryProb), wants, ..Request::default() };
+        let asked = Request { target: Some(Target::every_prob()), wants, ..Request::default() };
         let (mut deriving, mut compiling) = (Vec::new(), [Vec::new(), Vec::new()]);
         let mut nodes = 0;
         for _ in 0..5 {
@@ -244,7 +244,8 @@ fn growth(options: &Options) -> Outcome<()> {
                 let start = Instant::now();
                 match derived.compile(backend, options.threads) {
                     Ok(mut compiled) => {
-                        let mut run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
+                        let field = derived.field().ok_or("no field")?;
+                        let mut run = || compiled.run(&[(derived.wrt(), &x), (field, &score)], 0);
                         run()?;
                         let (first, start) = (start.elapsed(), Instant::now());
                         run()?;

@@ -8,7 +8,7 @@ pub use seeds::{words, write_seeds};
 
 use std::collections::HashMap;
 
-use taste_engine::{Method, Model, Request, Wants};
+use taste_engine::{LaplacianMethod, Model, Request, Wants};
 
 /// Reads bytes as a model, imports it and builds derivatives of it. Whatever is wrong must come back as an
 /// error: nothing here may panic, take long, or allocate much more than the bytes call for.
@@ -19,8 +19,8 @@ pub fn check(bytes: &[u8]) {
     }
     let Ok(model) = Model::from_bytes("fuzz", bytes) else { return };
     let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
-    for method in [Method::Auto, Method::Exact] {
-        let request = Request { method, wants, memory: 1 << 20, ..Request::default() };
+    for method in [LaplacianMethod::AUTO, LaplacianMethod::EXACT] {
+        let request = Request { laplacian_method: method, wants, memory: 1 << 20, ..Request::default() };
         match model.derive(&request) {
             Err(e) => drop(e.to_string()),
             Ok(derived) => {

@@ -11,7 +11,7 @@ use crate::{
     Outcome,
     args::FitArgs,
     detect::tell_skipped,
-    edit, files, input, print, print_json,
+    edit, files, print, print_json,
     progress::Progress,
     reading, score_model,
     table::{self, Table, number},
@@ -113,11 +113,8 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
 
 /// The sizes of a sample, if the model fixes them.
 fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let ports = model.inputs();
-    let name = input::differentiated(&ports, None)?;
-    let port = ports.iter().find(|p| p.name == name);
-    let sizes = port.and_then(|p| p.shape.as_ref());
-    Ok(sizes.and_then(|s| s.iter().skip(1).map(|d| d.clone().ok()).collect()))
+    let sizes = model.input(None)?.shape;
+    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }
 
 /// What a detector is, and how it fares.

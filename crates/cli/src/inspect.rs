@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use taste_data::Dataset;
-use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
+use taste_engine::{Analysis, Batch, Error, LaplacianMethod, Model, Overview, Port, Request};
 use taste_ops::ImportError;
 use taste_stein::{Detector, check_score, taken_for};
 
@@ -148,7 +148,7 @@ struct Found {
 
 fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
     let ports = model.inputs();
-    let wrt = input::differentiated(&ports, args.wrt.as_deref())?;
+    let wrt = model.input(args.wrt.as_deref())?.name;
     let mut sample_shapes = HashMap::new();
     for text in &args.shape {
         let (name, sizes) = input::named(text, &ports, &wrt);
@@ -158,7 +158,7 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         target: args.target,
         output: args.output.clone(),
         wrt: args.wrt.clone(),
-        method: args.method,
+        laplacian_method: args.method,
         sample_shapes,
         memory: args.memory_bytes(),
         ..Request::default()
@@ -201,23 +201,6 @@ fn class(overview: &Overview, analysis: Option<&Analysis>, i: usize) -> Option<S
     let (operator, _) = &overview.operators[i];
     let here = analysis.and_then(|a| a.classes.get(&operator.name)).copied();
     here.or(operator.class).map(|c| c.to_string())
-}
-
-/// What a method costs, in words.
-fn cost(method: Method, analysis: &Analysis) -> String {
-    let d = analysis.dimension;
-    match method {
-        Method::Auto => String::new(),
-        Method::Exact => format!("exact, along {}", count(d, "direction")),
-        Method::ClosedForm if analysis.is_flat => "zero almost everywhere, at no cost".to_owned(),
-        Method::ClosedForm => format!("exact, with {}", count(analysis.width, "backward product")),
-        Method::ClosedFormTop(k) => {
-            format!("biased: all but the {k} most likely classes are left out")
-        }
-        Method::Probe(m) => format!("unbiased, with {m} probes in the space of the output"),
-        Method::Hutchinson(m) => format!("unbiased, along {m} random directions"),
-        Method::HutchPlusPlus(m) => format!("unbiased, with {m} products of the Hessian"),
-    }
 }
 
 fn render(file: &Path, args: &ModelArgs, overview: &Overview, found: Option<&Found>) -> String {
@@ -270,7 +253,7 @@ fn render(file: &Path, args: &ModelArgs, overview: &Overview, found: Option<&Fou
     methods.row(["Laplacian by", "applies", ""]);
     for m in &a.methods {
         let (applies, why) = match &m.obstacle {
-            None => ("yes", cost(m.method, a)),
+            None => ("yes", m.cost.clone()),
             Some(obstacle) => ("no", obstacle.clone()),
         };
         methods.row([m.method.to_string(), applies.to_owned(), why]);
@@ -285,7 +268,8 @@ fn warning(a: &Analysis) -> Option<String> {
     if a.is_flat {
         return Some(flat_note(a.target));
     }
-    let affine = a.methods.iter().any(|m| m.method == Method::ClosedForm && m.obstacle.is_none());
+    let affine =
+        a.methods.iter().any(|m| m.method == LaplacianMethod::CLOSED_FORM && m.obstacle.is_none());
     affine.then(|| {
         "the body of this network is piecewise affine: targets without a curved head (logit, margin, output) have a \
          Laplacian of zero almost everywhere"
@@ -432,7 +416,7 @@ impl DerivativeJson {
         let methods = a.methods.iter().map(|m| MethodJson {
             name: m.method.to_string(),
             applies: m.obstacle.is_none(),
-            why: m.obstacle.clone().unwrap_or_else(|| cost(m.method, a)),
+            why: m.obstacle.clone().unwrap_or_else(|| m.cost.clone()),
         });
         Self {
             output: a.output.clone(),

@@ -88,13 +88,10 @@ fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(FOUND),
         Err(error) => {
-            let text = error.to_string();
-            let hint = if text.ends_with(": give its shape") || text.ends_with(": give one") {
-                " with --shape"
-            } else {
-                ""
-            };
-            tell(&format!("error: {text}{hint}"));
+            let engine = error.chain().find_map(|e| e.downcast_ref::<taste_engine::Error>());
+            let is_open = engine.is_some_and(|e| e.kind() == taste_engine::ErrorKind::OpenShape);
+            let hint = if is_open { " with --shape" } else { "" };
+            tell(&format!("error: {error}{hint}"));
             ExitCode::from(FAILED)
         }
     }

@@ -18,9 +18,20 @@ pub enum Error {
         /// What is wrong with it.
         cause: ImportError,
     },
+    /// A target or a Laplacian method can't be read from what was written.
+    #[error(transparent)]
+    Choice(#[from] taste_choice::Error),
     /// The request does not fit the model.
     #[error("{0}")]
     Request(String),
+    /// A Laplacian method that does not apply to the model.
+    #[error("method {method} does not apply: {reason}")]
+    LaplacianMethod {
+        /// The method.
+        method: String,
+        /// Why it does not apply.
+        reason: String,
+    },
     /// A derivative can't be built.
     #[error("{0}")]
     Derive(OpError),
@@ -40,6 +51,41 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// What an [`Error`] is about, for callers that word a hint or choose what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file can't be read, or is no model.
+    File,
+    /// The model has parts that are not supported, or is broken.
+    Model,
+    /// The model leaves the shape of a sample open, and nobody gave it.
+    OpenShape,
+    /// What was asked for does not exist, or does not fit the model.
+    Request,
+    /// A derivative can't be built.
+    Derivative,
+    /// The engine can't be loaded, or fails.
+    Backend,
+    /// The samples do not fit the model.
+    Input,
+}
+
+impl Error {
+    /// What it is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::File(_) => ErrorKind::File,
+            Self::Import { cause: ImportError::OpenShape { .. }, .. } => ErrorKind::OpenShape,
+            Self::Import { .. } => ErrorKind::Model,
+            Self::Choice(_) | Self::Request(_) | Self::LaplacianMethod { .. } => ErrorKind::Request,
+            Self::Derive(_) => ErrorKind::Derivative,
+            Self::Backend { .. } => ErrorKind::Backend,
+            Self::Input { .. } => ErrorKind::Input,
+        }
+    }
 }
 
 impl From<OpError> for Error {

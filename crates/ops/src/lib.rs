@@ -9,6 +9,7 @@ mod cast;
 mod compare;
 mod conv;
 mod cumsum;
+mod declare;
 mod einsum;
 pub mod functions;
 mod gather;
@@ -32,7 +33,8 @@ mod slice;
 mod softmax;
 mod table;
 
-pub use import::{ImportError, Imported, Problem, declared_shape, declares_floats, decode, import};
+pub use declare::{declared_shape, declares_floats, decode};
+pub use import::{ImportError, Imported, Problem, import};
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};

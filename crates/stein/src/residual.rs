@@ -1,6 +1,6 @@
 //! Raw residuals as a graph: what the operator makes of the model and the score, before any adjustment.
 
-use taste_engine::{Draft, Method, Parts, Target, Wants};
+use taste_engine::{Draft, LaplacianMethod, Parts, Target, Wants};
 use taste_graph::{Build, Dim, Id, OpError, Tensor};
 use taste_ops::functions;
 
@@ -35,7 +35,7 @@ pub(crate) struct Residual {
     /// The Laplacian and the drift of every component: N × C.
     pub(crate) terms: Option<(Id, Id)>,
     /// How second derivatives are computed, and why so.
-    pub(crate) method: Option<(Method, String)>,
+    pub(crate) method: Option<(LaplacianMethod, String)>,
     /// Whether the Laplacian is zero almost everywhere.
     pub(crate) is_flat: bool,
 }
@@ -149,8 +149,8 @@ fn single(
         ..Wants::default()
     };
     let field = if wants.drift { Some(v.unwrap_or(s)) } else { None };
-    let parts = draft.derive(target, wants, field)?;
-    let stochastic = langevin && parts.method.is_stochastic();
+    let (parts, how) = draft.derive(target, wants, field)?;
+    let stochastic = langevin && how.method.is_stochastic();
     let (value, gradient) = (parts.value, parts.gradient);
     let mut b = draft.build();
     let missing = |what: &str| request(format!("the derivative lacks its {what}"));
@@ -178,7 +178,7 @@ fn single(
     let components = column(&mut b, single, rows)?;
     let stderr = if stochastic {
         let wants = Wants { laplacian: true, stderr: true, ..Wants::default() };
-        draft.derive(target, wants, None)?.stderr
+        draft.derive(target, wants, None)?.0.stderr
     } else {
         None
     };
@@ -191,8 +191,8 @@ fn single(
         predicted: None,
         stderr,
         terms,
-        method: langevin.then_some((parts.method, parts.reason)),
-        is_flat: parts.is_flat,
+        method: langevin.then_some((how.method, how.reason)),
+        is_flat: how.is_flat,
     })
 }
 
@@ -251,7 +251,7 @@ fn every_class(
         jacobian: with_profile.is_some() || norm,
         ..Wants::default()
     };
-    let parts = draft.derive(Target::EveryProb, wants, Some(v.unwrap_or(s)))?;
+    let (parts, how) = draft.derive(Target::every_prob(), wants, Some(v.unwrap_or(s)))?;
     let need = |part: Option<Id>, what: &str| {
         part.ok_or_else(|| request(format!("the derivative lacks its {what}")))
     };
@@ -312,7 +312,7 @@ fn every_class(
         // With the Jacobian that the classes have, so that both share its products.
         let jacobian = wants.jacobian;
         let wants = Wants { gradient: true, diagonal: langevin, jacobian, ..Wants::default() };
-        let own = draft.derive(Target::Prob(None), wants, None)?;
+        let (own, _) = draft.derive(Target::prob(None), wants, None)?;
         Some(entry_map(&mut draft.build(), operator, &own, s, v)?)
     } else {
         None
@@ -326,7 +326,7 @@ fn every_class(
         predicted: Some(predicted),
         stderr: None,
         terms,
-        method: langevin.then_some((parts.method, parts.reason)),
-        is_flat: parts.is_flat,
+        method: langevin.then_some((how.method, how.reason)),
+        is_flat: how.is_flat,
     })
 }

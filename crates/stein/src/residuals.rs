@@ -46,8 +46,8 @@ impl Residuals {
     ) -> Result<Self, Error> {
         let mut draft = model.draft(asked)?;
         let subject = match asked.target {
-            Some(target) if target != Target::EveryProb => Subject::Single(target),
-            None if draft.width() < 2 => Subject::Single(Target::Output(0)),
+            Some(target) if target != Target::every_prob() => Subject::Single(target),
+            None if draft.width() < 2 => Subject::Single(Target::output(0)),
             _ => Subject::EveryClass { profile: None },
         };
         let found = residual::build(&mut draft, score, operator, subject, asked.wants.diagonal)?;

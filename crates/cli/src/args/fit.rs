@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taste_engine::{Method, Target};
+use taste_engine::{LaplacianMethod, Target};
 use taste_stein::{Aggregate, Operator, Tail, stats::conformal::Rule};
 
 use super::{DataArgs, RunArgs};
@@ -96,7 +96,7 @@ pub(crate) struct FitArgs {
     pub(crate) no_map: bool,
     /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
     #[arg(long, default_value = "auto", help_heading = "Method")]
-    pub(crate) method: Method,
+    pub(crate) method: LaplacianMethod,
     /// The score model sees y = A*x + B: A,B, or `none` for the input as it is
     /// [default: as its file tells; else, for ddpm, what takes --mean and --std back and scales [0, 1] to [-1, 1]]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Method")]

@@ -11,7 +11,7 @@ mod run;
 mod train;
 
 use clap::{Args, Parser, Subcommand};
-use taste_engine::{Method, Target};
+use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
@@ -90,7 +90,7 @@ pub(crate) struct ModelArgs {
     pub(crate) shape: Vec<String>,
     /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
     #[arg(long, default_value = "auto")]
-    pub(crate) method: Method,
+    pub(crate) method: LaplacianMethod,
     /// How much memory intermediate values may take
     #[arg(long, value_name = "MiB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) memory: u32,

@@ -60,7 +60,7 @@ fn network(nodes: &[NodeProto], last: &str) -> Model {
 fn results(model: &Model, backend: &Backend, threads: usize) -> [ArrayD<f64>; 2] {
     let x = noise(5, CHANNELS * SIDE * SIDE, 11).into_dyn();
     let wants = Wants { gradient: true, ..Wants::default() };
-    let asked = Request { target: Some(Target::Output(0)), wants, ..Request::default() };
+    let asked = Request { target: Some(Target::output(0)), wants, ..Request::default() };
     let derived = model.derive(&asked).expect("derived");
     let mut compiled = derived.compile(backend, threads).expect("compiled");
     let results = compiled.run(&[("x", &Value::F32(x))], 0).expect("runs");

@@ -1,7 +1,7 @@
 //! Threads share samples out; what comes back is the same.
 
 use ndarray::{ArrayD, Axis};
-use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
+use taste_engine::{Backend, LaplacianMethod, Model, Request, Target, Value, Wants};
 use taste_graph::{Build, DType, Dim, Fact, Graph};
 
 use crate::common::{matrix, model, node, noise};
@@ -41,15 +41,16 @@ fn a_derivative_does_not_depend_on_the_number_of_threads() {
     let exact = Wants { gradient: true, laplacian: true, diagonal: true, ..Wants::default() };
     let estimated = Wants { gradient: true, laplacian: true, stderr: true, ..Wants::default() };
     let cases = [
-        ("Relu", Method::ClosedForm, Target::EveryProb, exact),
-        ("Tanh", Method::Exact, Target::Logit(Some(1)), exact),
-        ("Tanh", Method::Hutchinson(4), Target::Prob(None), estimated),
-        ("Tanh", Method::HutchPlusPlus(6), Target::Prob(None), estimated),
-        ("Relu", Method::Probe(2), Target::Prob(None), estimated),
+        ("Relu", LaplacianMethod::CLOSED_FORM, Target::every_prob(), exact),
+        ("Tanh", LaplacianMethod::EXACT, Target::logit(Some(1)), exact),
+        ("Tanh", LaplacianMethod::hutchinson(4), Target::prob(None), estimated),
+        ("Tanh", LaplacianMethod::hutchpp(6), Target::prob(None), estimated),
+        ("Relu", LaplacianMethod::probe(2), Target::prob(None), estimated),
     ];
     for (activation, method, target, wants) in cases {
         let model = classifier(activation);
-        let asked = Request { target: Some(target), method, wants, ..Request::default() };
+        let asked =
+            Request { target: Some(target), laplacian_method: method, wants, ..Request::default() };
         for backend in [Backend::Rten, Backend::Reference] {
             let near = if backend == Backend::Reference { 1e-12 } else { 1e-5 };
             for rows in [1, 2, 7, 64] {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use sha2::{Digest, Sha256};
 use taste_data::Samples;
-use taste_engine::{Backend, Batch, Draft, Method, Model, Request, Target};
+use taste_engine::{Backend, Batch, Draft, LaplacianMethod, Model, Request, Target};
 use taste_graph::Id;
 
 use crate::{
@@ -158,8 +158,8 @@ impl<'a> Fit<'a> {
 
     /// How second derivatives are computed.
     #[must_use]
-    pub fn method(mut self, method: Method) -> Self {
-        self.request.method = method;
+    pub fn method(mut self, method: LaplacianMethod) -> Self {
+        self.request.laplacian_method = method;
         self
     }
 
@@ -235,6 +235,7 @@ impl<'a> Fit<'a> {
         let mut asked = self.request.clone();
         self.fix_sample_shape(&mut asked, train);
         let mut draft = self.model.draft(&asked)?;
+        draft.reserve(&["residual", "score", "residuals", "p_value", "flag", "map"]);
         check_shape(&draft, train)?;
         if let Some(calibration) = calibration {
             check_shape(&draft, calibration)?;
@@ -255,7 +256,8 @@ impl<'a> Fit<'a> {
         let residual =
             residual::build(&mut draft, &*score, &self.operator, plan.subject, plan.map)?;
         let held_out = self.adjust(&draft, &residual, &division)?;
-        let closed = residual.method.as_ref().is_some_and(|(m, _)| *m == Method::ClosedForm);
+        let closed =
+            residual.method.as_ref().is_some_and(|(m, _)| *m == LaplacianMethod::CLOSED_FORM);
         let learnt = held_out.learn(plan.aggregate, plan.tail, !closed)?;
         let baseline = held_out.baseline();
         let mut b = draft.build();
@@ -324,13 +326,8 @@ impl<'a> Fit<'a> {
 
     /// A model that leaves the sizes of a sample open takes them from the data.
     fn fix_sample_shape(&self, asked: &mut Request, train: &dyn Samples) {
-        let ports = self.model.inputs();
-        let input = match &asked.wrt {
-            Some(name) => ports.iter().find(|p| p.name == *name),
-            None => ports.iter().find(|p| p.is_float),
-        };
         let is_open = |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
-        if let Some(input) = input
+        if let Ok(input) = self.model.input(asked.wrt.as_deref())
             && input.shape.as_deref().is_none_or(is_open)
         {
             asked.sample_shapes =
@@ -352,10 +349,10 @@ impl<'a> Fit<'a> {
             }
         };
         let default = if classes <= MANY_CLASSES { Aggregate::L2 } else { Aggregate::Predicted };
-        let every = matches!(self.request.target, None | Some(Target::EveryProb));
+        let every = self.request.target.is_none_or(Target::is_every_class);
         let (subject, aggregate) = match (self.request.target, self.aggregate) {
             (None, None) if !self.operator.uses_model() => {
-                (Subject::Single(Target::Output(0)), Aggregate::Predicted)
+                (Subject::Single(Target::output(0)), Aggregate::Predicted)
             }
             (target, aggregate) if !self.operator.uses_model() => {
                 let asked = match (target, aggregate) {
@@ -369,14 +366,13 @@ impl<'a> Fit<'a> {
                 )));
             }
             (None, None) if classes < 2 => {
-                (Subject::Single(Target::Output(0)), Aggregate::Predicted)
+                (Subject::Single(Target::output(0)), Aggregate::Predicted)
             }
             (Some(target), None) if !every => (Subject::Single(target), Aggregate::Predicted),
             // Of the predicted class in any case.
-            (
-                Some(target @ (Target::Prob(None) | Target::Logit(None) | Target::LogProb(None))),
-                Some(Aggregate::Predicted),
-            ) => (Subject::Single(target), Aggregate::Predicted),
+            (Some(target), Some(Aggregate::Predicted)) if target.is_of_likeliest() => {
+                (Subject::Single(target), Aggregate::Predicted)
+            }
             (Some(target), Some(Aggregate::Predicted)) if !every => {
                 return Err(request(format!(
                     "the target {target} is one function, and --aggregate predicted asks for that of the predicted \
@@ -393,8 +389,8 @@ impl<'a> Fit<'a> {
                 let aggregate = aggregate.unwrap_or(default);
                 several(&format!("--aggregate {aggregate}"))?;
                 let subject = match aggregate {
-                    Aggregate::Predicted => Subject::Single(Target::Prob(None)),
-                    Aggregate::Class(k) => Subject::Single(Target::Prob(Some(k))),
+                    Aggregate::Predicted => Subject::Single(Target::prob(None)),
+                    Aggregate::Class(k) => Subject::Single(Target::prob(Some(k))),
                     Aggregate::Profile { with_score } => {
                         Subject::EveryClass { profile: Some(with_score) }
                     }
@@ -437,7 +433,7 @@ impl<'a> Fit<'a> {
         let target = match plan.subject {
             _ if !self.operator.uses_model() => "none".to_owned(),
             Subject::Single(target) => target.to_string(),
-            Subject::EveryClass { .. } => Target::EveryProb.to_string(),
+            Subject::EveryClass { .. } => Target::every_prob().to_string(),
         };
         Ok(Manifest {
             taste: env!("CARGO_PKG_VERSION").to_owned(),
@@ -506,15 +502,8 @@ pub(crate) struct Plan {
 
 /// Whether the functions have kinks: a piecewise affine body, or the choice of the likeliest class.
 fn is_kinked(plan: &Plan, residual: &Residual) -> bool {
-    let body = residual.method.as_ref().is_some_and(|(method, _)| {
-        matches!(method, Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_))
-    });
-    let choice = matches!(
-        plan.subject,
-        Subject::Single(
-            Target::Prob(None) | Target::Logit(None) | Target::LogProb(None) | Target::Margin
-        )
-    );
+    let body = residual.method.as_ref().is_some_and(|(method, _)| method.needs_affine_body());
+    let choice = matches!(plan.subject, Subject::Single(target) if target.has_kinks());
     body || choice
 }
 

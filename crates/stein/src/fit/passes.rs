@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, Axis};
 use taste_data::Samples;
-use taste_engine::{Draft, Method, Request, Target, Value, Wants};
+use taste_engine::{Draft, LaplacianMethod, Request, Target, Value, Wants};
 use taste_graph::Id;
 
 use super::{Division, Fit, Plan, Stage};
@@ -360,16 +360,19 @@ impl Fit<'_> {
         }
         let target = match plan.subject {
             Subject::Single(target) => target,
-            Subject::EveryClass { .. } => Target::Prob(None),
+            Subject::EveryClass { .. } => Target::prob(None),
         };
         let samples = taste_data::draw(&division.adjust_part(), COMPARED, self.request.seed)?;
         if samples.shape()[0] == 0 {
             return Ok(None);
         }
         let samples = Value::from(samples);
-        let laplacian = |method: Method, stderr: bool| -> Result<(Vec<f32>, Vec<f32>), Error> {
+        let laplacian = |method: LaplacianMethod,
+                         stderr: bool|
+         -> Result<(Vec<f32>, Vec<f32>), Error> {
             let wants = Wants { laplacian: true, stderr, ..Wants::default() };
-            let asked = Request { target: Some(target), method, wants, ..asked.clone() };
+            let asked =
+                Request { target: Some(target), laplacian_method: method, wants, ..asked.clone() };
             let derived = self.model.derive(&asked)?;
             let mut compiled = derived.compile(&self.backend, self.threads)?;
             let input = derived.wrt().to_owned();
@@ -378,8 +381,8 @@ impl Fit<'_> {
                 |v: Option<Value>| v.map(|v| v.to_f32().into_iter().collect()).unwrap_or_default();
             Ok((numbers(outputs.laplacian), numbers(outputs.stderr)))
         };
-        let (exact, _) = laplacian(asked.method, false)?;
-        let (estimate, errors) = laplacian(Method::Hutchinson(16), true)?;
+        let (exact, _) = laplacian(asked.laplacian_method, false)?;
+        let (estimate, errors) = laplacian(LaplacianMethod::hutchinson(16), true)?;
         let apart: Vec<f64> = exact
             .iter()
             .zip(&estimate)
