@@ -72,7 +72,7 @@ struct Options {
     alone: bool,
 }
 
-const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
+const BACKENDS: [Backend; 2] = [Backend::RTEN, Backend::ORT];
 /// Between turns, so that one side's threads are asleep when the other's start.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -197,7 +197,7 @@ fn compare_variance(
     let draws: Vec<Vec<f64>> = (0..30)
         .map(|seed| -> Outcome<Vec<f64>> {
             let derived = model.derive(&here.request(seed))?;
-            let mut compiled = derived.compile(&Backend::Rten, options.threads)?;
+            let compiled = derived.compile(&Backend::RTEN, options.threads)?;
             let results = compiled.run(&[(derived.wrt(), &x)], 0)?;
             Ok(results.laplacian.ok_or("no Laplacian")?.to_f64().into_iter().collect())
         })

@@ -65,7 +65,7 @@ fn main() -> Result<(), Failure> {
             let started = Instant::now();
             let detector = Fit::new(&model, score::parse(spec)?)
                 .aggregate(aggregate.parse()?)
-                .backend(Backend::Rten, args.threads)
+                .backend(Backend::RTEN, args.threads)
                 .run(&train, None)?;
             let seconds = started.elapsed().as_secs_f64();
             let (inside, flagged) = scores(&detector, &digits, args.threads)?;
@@ -97,7 +97,7 @@ fn scores(
     pictures: &ArrayD<f32>,
     threads: usize,
 ) -> Result<(Vec<f64>, f64), Failure> {
-    let mut scorer = detector.start(&Backend::Rten, threads, false)?;
+    let mut scorer = detector.start(&Backend::RTEN, threads, false)?;
     let (mut all, mut flagged) = (Vec::new(), 0);
     for start in (0..pictures.shape()[0]).step_by(128) {
         let end = pictures.shape()[0].min(start + 128);

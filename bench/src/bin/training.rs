@@ -40,7 +40,7 @@ struct Options {
     steps: usize,
 }
 
-const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
+const BACKENDS: [Backend; 2] = [Backend::RTEN, Backend::ORT];
 const THREADS: usize = 2;
 /// The first steps of a run compile, and fill what is kept.
 const WARM_UP: usize = 3;

@@ -61,8 +61,8 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     let threads = args.run.threads();
     let mut report = Report::new(args, &derived, &backend, threads, request.wants);
     if runs {
-        let mut compiled = derived.compile(&backend, threads)?;
-        let double = backend == Backend::Reference;
+        let compiled = derived.compile(&backend, threads)?;
+        let double = backend == Backend::REFERENCE;
         let sinks = stream(args, &mut compiled, &mut sources, &targets, double, &mut report)?;
         for sink in sinks {
             let line = format!(

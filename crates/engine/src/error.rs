@@ -1,5 +1,7 @@
 //! What can go wrong, in words for the person who brought the model.
 
+use std::fmt;
+
 use taste_graph::OpError;
 use taste_ops::ImportError;
 
@@ -32,7 +34,17 @@ pub enum Error {
         /// What it says.
         message: String,
     },
-    /// An input has the wrong shape, type or content.
+    /// An input takes samples of another shape.
+    #[error("input {name:?} wants samples of shape {}, got {got}", sizes(wanted))]
+    Shape {
+        /// The input.
+        name: String,
+        /// The sizes of one sample; nothing stands for any size.
+        wanted: Vec<Option<usize>>,
+        /// What there is instead.
+        got: Given,
+    },
+    /// An input has the wrong type or content, or is missing.
     #[error("input {name:?}: {message}")]
     Input {
         /// The input.
@@ -40,6 +52,30 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// The shape of what an input was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The sizes of one sample.
+    Sample(Vec<usize>),
+    /// The sizes of a whole array.
+    Array(Vec<usize>),
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sample(shape) => write!(f, "{shape:?}"),
+            Self::Array(shape) => write!(f, "an array of shape {shape:?}"),
+        }
+    }
+}
+
+fn sizes(shape: &[Option<usize>]) -> String {
+    let shown: Vec<String> =
+        shape.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| d.to_string())).collect();
+    format!("[{}]", shown.join(", "))
 }
 
 impl From<OpError> for Error {

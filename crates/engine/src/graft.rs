@@ -6,7 +6,11 @@ use taste_graph::{Build, DType, Dim, Id, Tensor};
 use taste_onnx::proto::ValueInfoProto;
 use taste_ops::{Imported, declared_shape, declares_floats, import};
 
-use crate::{Error, Model, derive::mixed, error::request};
+use crate::{
+    Error, Model,
+    derive::mixed,
+    error::{Given, request},
+};
 
 /// How a model becomes part of a graph.
 #[derive(Clone, Debug, Default)]
@@ -140,19 +144,11 @@ impl Model {
             return Ok(got.to_vec());
         }
         flat.filter(|flat| fits(flat)).ok_or_else(|| {
-            let want: Vec<String> = declared
-                .iter()
-                .skip(1)
-                .map(|d| d.map_or_else(|| "?".to_owned(), |d| d.to_string()))
-                .collect();
-            let got: Vec<String> = got.iter().map(ToString::to_string).collect();
-            request(format!(
-                "{}: input {:?} wants samples of shape [{}], got [{}]",
-                self.name(),
-                data.name,
-                want.join(", "),
-                got.join(", ")
-            ))
+            let size = |d: &Dim| d.as_fixed().and_then(|d| usize::try_from(d).ok());
+            let got = Given::Sample(got.iter().filter_map(size).collect());
+            let wanted = declared.iter().skip(1).copied().collect();
+            let misfit = Error::Shape { name: data.name.clone(), wanted, got };
+            request(format!("{}: {misfit}", self.name()))
         })
     }
 

@@ -8,7 +8,7 @@ use taste_ops::{ImportError, Imported, import};
 use crate::{
     Backend, Compiled, Error, Method, Target, Wants,
     derive::{Cut, Derivation, Problem, SCORE, Schedule, Signs},
-    error::request,
+    error::{Given, request},
     memory,
 };
 
@@ -248,13 +248,8 @@ fn check_sample_shape(
     if fits {
         return Ok(());
     }
-    let show = |d: &Option<usize>| d.map_or_else(|| "?".to_owned(), |d| d.to_string());
-    let want: Vec<String> = declared.iter().skip(1).map(show).collect();
-    let got: Vec<String> = given.iter().map(usize::to_string).collect();
-    Err(Error::Input {
-        name: name.to_owned(),
-        message: format!("wants samples of shape [{}], got [{}]", want.join(", "), got.join(", ")),
-    })
+    let (wanted, got) = (declared.iter().skip(1).copied().collect(), Given::Sample(given.to_vec()));
+    Err(Error::Shape { name: name.to_owned(), wanted, got })
 }
 
 /// Names of inputs and outputs that derivatives add.

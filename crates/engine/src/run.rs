@@ -1,11 +1,11 @@
 //! Running a compiled derivative.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn, concatenate};
-use taste_graph::DType;
 
 use crate::{
-    Backend, Batch, Derived, Error, Session, Value,
+    Backend, Batch, Derived, Error, Session, Value, View,
     derive::{Schedule, SignInput},
+    session::Inputs,
 };
 
 /// Results for some samples; what was not asked for is absent.
@@ -28,7 +28,8 @@ pub struct Outputs {
 /// A derivative in an engine.
 pub struct Compiled {
     derived: Derived,
-    session: Box<dyn Session>,
+    session: Session,
+    inputs: Inputs,
     names: Vec<String>,
 }
 
@@ -37,7 +38,8 @@ impl Compiled {
         let outputs = &derived.derivation.outputs;
         let session = backend.compile(&derived.derivation.graph, outputs, threads)?;
         let names = outputs.iter().map(|o| o.0.clone()).collect();
-        Ok(Self { derived, session, names })
+        let inputs = Inputs::new(&derived.inputs, derived.batch);
+        Ok(Self { derived, session, inputs, names })
     }
 
     /// The derivative.
@@ -47,80 +49,35 @@ impl Compiled {
 
     /// Computes the results for samples along the first axis of every input. `first` is the number of the first
     /// sample in the whole data set: random signs depend on it.
-    pub fn run(&mut self, inputs: &[(&str, &Value)], first: usize) -> Result<Outputs, Error> {
-        let rows = self.check(inputs)?;
-        let Batch::Fixed(size) = self.derived.batch else {
-            return self.run_rows(inputs, rows, first);
+    pub fn run(&self, inputs: &[(&str, &Value)], first: usize) -> Result<Outputs, Error> {
+        let inputs: Vec<(&str, View<'_>)> = inputs.iter().map(|(n, v)| (*n, (*v).into())).collect();
+        let rows = self.check(&inputs)?;
+        let size = match self.derived.batch {
+            Batch::Fixed(size) if size != rows => size,
+            _ => return self.run_rows(&inputs, rows, first),
         };
-        if rows == size {
-            return self.run_rows(inputs, rows, first);
-        }
-        // A file for a fixed batch: full batches, the last one filled up with copies of its last sample.
-        let mut parts = Vec::new();
-        for start in (0..rows).step_by(size) {
-            let end = rows.min(start + size);
-            let padded: Vec<(&str, Value)> =
-                inputs.iter().map(|(n, v)| (*n, pad_rows(&v.rows(start, end), size))).collect();
-            let feeds: Vec<(&str, &Value)> = padded.iter().map(|(n, v)| (*n, v)).collect();
-            let part = self.run_rows(&feeds, size, first + start)?;
-            parts.push(part.map(&|v| v.rows(0, end - start)));
-        }
-        Outputs::join(&parts)
+        let parts = self.inputs.in_batches(&inputs, rows, size, |inputs, start| {
+            self.run_rows(inputs, size, first + start)
+        })?;
+        let cut = parts.into_iter().map(|(part, rows)| part.map(&|v| v.rows(0, rows)));
+        Outputs::join(&cut.collect::<Vec<_>>())
     }
 
     /// The number of samples, if every input has the right shape and finite entries.
-    fn check(&self, inputs: &[(&str, &Value)]) -> Result<usize, Error> {
-        let known = |name: &str| self.derived.inputs.iter().any(|i| i.name == name);
-        if let Some((name, _)) = inputs.iter().find(|(n, _)| !known(n)) {
-            let names: Vec<&str> = self.derived.inputs.iter().map(|i| i.name.as_str()).collect();
-            return Err(Error::Input {
-                name: (*name).to_owned(),
-                message: format!("the model has no such input, only {}", names.join(", ")),
-            });
-        }
-        let mut rows = None;
-        for info in &self.derived.inputs {
-            let fail = |message: String| Error::Input { name: info.name.clone(), message };
-            let Some((_, value)) = inputs.iter().find(|(n, _)| *n == info.name) else {
-                return Err(fail("nothing was given for it".to_owned()));
-            };
-            let want: Vec<usize> = info.fact.shape.iter().skip(1).map(|d| d.at(0)).collect();
-            let got = value.shape();
-            if got.len() != want.len() + 1 || got[1..] != want {
-                return Err(fail(format!(
-                    "wants samples of shape {want:?}, got an array of shape {got:?}"
-                )));
-            }
-            if *rows.get_or_insert(got[0]) != got[0] {
-                return Err(fail(format!(
-                    "has {} samples, another input {}",
-                    got[0],
-                    rows.unwrap_or(0)
-                )));
-            }
-            match (info.fact.dtype, value) {
-                (DType::Float, Value::I64(_)) => {
-                    return Err(fail("wants floats, got integers".to_owned()));
-                }
-                (DType::Int, Value::F32(_) | Value::F64(_)) => {
-                    return Err(fail("wants integers, got floats".to_owned()));
-                }
-                _ => {}
-            }
-            if !value.is_finite() {
-                let place = first_not_finite(value);
-                return Err(fail(format!("sample {place} holds NaN or infinite entries")));
+    fn check(&self, inputs: &[(&str, View<'_>)]) -> Result<usize, Error> {
+        let rows = self.inputs.check(inputs)?;
+        for (name, value) in inputs {
+            if let Some(place) = value.first_not_finite() {
+                let message = format!("sample {place} holds NaN or infinite entries");
+                return Err(Error::Input { name: (*name).to_owned(), message });
             }
         }
-        match rows {
-            Some(0) | None => Err(Error::Request("there are no samples".to_owned())),
-            Some(rows) => Ok(rows),
-        }
+        rows.ok_or_else(|| Error::Request("there are no samples".to_owned()))
     }
 
     fn run_rows(
-        &mut self,
-        inputs: &[(&str, &Value)],
+        &self,
+        inputs: &[(&str, View<'_>)],
         rows: usize,
         first: usize,
     ) -> Result<Outputs, Error> {
@@ -128,11 +85,10 @@ impl Compiled {
             Schedule::Once => {
                 let signs = self.derived.derivation.signs.clone();
                 let signs = signs.map(|s| (s.name, draw(&s, self.derived.seed, first, rows)));
-                let mut feeds = inputs.to_vec();
-                if let Some((name, value)) = &signs {
-                    feeds.push((name, value));
-                }
-                let results = self.session.run(&feeds)?;
+                let results = match &signs {
+                    Some((name, value)) => self.session.run(&with(inputs, name, value))?,
+                    None => self.session.run(inputs)?,
+                };
                 Ok(self.named(results))
             }
             Schedule::Basis(lanes) => self.run_basis(inputs, lanes),
@@ -161,7 +117,7 @@ impl Compiled {
     }
 
     /// Parts of the basis one after the other; the last is filled up with zeros.
-    fn run_basis(&mut self, inputs: &[(&str, &Value)], lanes: usize) -> Result<Outputs, Error> {
+    fn run_basis(&self, inputs: &[(&str, View<'_>)], lanes: usize) -> Result<Outputs, Error> {
         let dimension = self.derived.dimension;
         let graph = &self.derived.derivation.graph;
         let fed = graph.inputs().into_iter().find(|(n, _)| n == "directions");
@@ -178,9 +134,7 @@ impl Compiled {
                     .fill(1.0);
             }
             let directions = Value::F32(directions).reshaped(&shape);
-            let mut feeds = inputs.to_vec();
-            feeds.push(("directions", &directions));
-            let results = self.session.run(&feeds)?;
+            let results = self.session.run(&with(inputs, "directions", &directions))?;
             let used = lanes.min(dimension - start);
             let part = |name: &str| self.output(&results, name).map(|v| v.rows(0, used).to_f64());
             slopes.extend(part("slopes"));
@@ -226,8 +180,8 @@ impl Compiled {
     /// Meyer, Musco, Musco and Woodruff 2021: with Q an orthonormal basis of H·S for signs S,
     /// tr H = tr `QᵀHQ` + E gᵀ(I−QQᵀ)H(I−QQᵀ)g.
     fn run_hutch_plus_plus(
-        &mut self,
-        inputs: &[(&str, &Value)],
+        &self,
+        inputs: &[(&str, View<'_>)],
         lanes: usize,
         rows: usize,
         first: usize,
@@ -246,11 +200,9 @@ impl Compiled {
         };
         let mut outputs = None;
         let mut products =
-            |session: &mut Compiled, directions: &ArrayD<f64>| -> Result<ArrayD<f64>, Error> {
+            |session: &Compiled, directions: &ArrayD<f64>| -> Result<ArrayD<f64>, Error> {
                 let fed = Value::F64(directions.clone()).reshaped(&shape);
-                let mut feeds = inputs.to_vec();
-                feeds.push(("directions", &fed));
-                let results = session.session.run(&feeds)?;
+                let results = session.session.run(&with(inputs, "directions", &fed))?;
                 let product = session.output(&results, "products").map(Value::to_f64);
                 let product = product.ok_or_else(|| Error::Request("no products".to_owned()))?;
                 outputs.get_or_insert_with(|| session.named(results));
@@ -286,6 +238,16 @@ impl Compiled {
         }
         Ok(outputs)
     }
+}
+
+/// Feeds with one more.
+fn with<'v>(
+    inputs: &'v [(&str, View<'_>)],
+    name: &'v str,
+    value: &'v Value,
+) -> Vec<(&'v str, View<'v>)> {
+    let inputs = inputs.iter().map(|(name, value)| (*name, value.view()));
+    inputs.chain([(name, value.into())]).collect()
 }
 
 /// Row `n` of every lane as a matrix (lanes × dimension).
@@ -343,21 +305,6 @@ fn draw_from(input: &SignInput, seed: u64, first: usize, rows: usize, offset: us
     let shape: Vec<usize> =
         [input.lanes, rows].into_iter().chain(input.shape.iter().copied()).collect();
     Value::F32(ArrayD::from_shape_vec(IxDyn(&shape), values).expect("lanes × rows × width"))
-}
-
-fn pad_rows(value: &Value, rows: usize) -> Value {
-    let have = value.shape()[0];
-    let indices: Vec<usize> = (0..rows).map(|i| i.min(have - 1)).collect();
-    match value {
-        Value::F32(a) => Value::F32(a.select(Axis(0), &indices)),
-        Value::F64(a) => Value::F64(a.select(Axis(0), &indices)),
-        Value::I64(a) => Value::I64(a.select(Axis(0), &indices)),
-    }
-}
-
-fn first_not_finite(value: &Value) -> usize {
-    let rows = value.shape()[0];
-    (0..rows).find(|&n| !value.rows(n, n + 1).is_finite()).unwrap_or(0)
 }
 
 impl Outputs {

@@ -360,7 +360,7 @@ fn an_input_with_the_name_of_a_written_node() {
     let mut proto = graph(&[-1, 3], vec![node("Tanh", &["Mul_2"], "y")], vec![]);
     proto.graph.as_mut().expect("a graph").input[0].name = "Mul_2".into();
     let model = Model::from_bytes("model.onnx", &bytes(proto)).expect("reads");
-    let mut compiled = compile(&model, &Backend::Rten);
+    let compiled = compile(&model, &Backend::RTEN);
     let x = floats(&[2, 3], 0.5);
     assert!(compiled.run(&[("Mul_2", &x)], 0).is_ok());
 }
@@ -407,9 +407,9 @@ fn arrays_that_do_not_fit() {
     let mut infinite = ArrayD::from_elem(IxDyn(&[4, 3]), 0.5f64);
     infinite[[1, 0]] = f64::INFINITY;
     let good = floats(&[2, 3], 0.5);
-    for backend in [Backend::Reference, Backend::Rten] {
-        let mut compiled = compile(&model, &backend);
-        let mut refused = |inputs: &[(&str, &Value)]| {
+    for backend in [Backend::REFERENCE, Backend::RTEN] {
+        let compiled = compile(&model, &backend);
+        let refused = |inputs: &[(&str, &Value)]| {
             compiled.run(inputs, 0).map(|_| ()).expect_err("refused").to_string()
         };
         for shape in [&[2, 4][..], &[3], &[2, 3, 1], &[]] {
@@ -439,7 +439,7 @@ fn inputs_with_different_numbers_of_samples() {
     let list = &mut proto.graph.as_mut().expect("a graph").input;
     list.push(builders::value_info("z", ElemType::F32, &dims(&[-1, 3])));
     let model = Model::from_bytes("model.onnx", &bytes(proto)).expect("reads");
-    let mut compiled = compile(&model, &Backend::Reference);
+    let compiled = compile(&model, &Backend::REFERENCE);
     let (x, z) = (floats(&[2, 3], 0.5), floats(&[4, 3], 0.5));
     let message = compiled.run(&[("x", &x), ("z", &z)], 0).map(|_| ()).expect_err("refused");
     assert_names(&message.to_string(), &["input \"z\"", "has 4 samples", "another input 2"]);

@@ -4,10 +4,10 @@ use std::{fmt, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ndarray::{Array2, ArrayD, Ix2};
-use taste_engine::{Backend, Batch, Value};
+use taste_engine::{Backend, Value};
 use taste_onnx::{
     builders,
-    proto::{GraphProto, ModelProto, StringStringEntryProto, TensorProto},
+    proto::{GraphProto, ModelProto, TensorProto},
 };
 
 use crate::{
@@ -105,25 +105,20 @@ impl Detector {
     /// Writes manifest and reference into the metadata of the file.
     fn describe(&mut self) -> Result<(), Error> {
         let manifest = serde_json::to_string(&self.manifest).map_err(|e| request(e.to_string()))?;
-        let mut entries = vec![
-            (FORMAT_KEY, FORMAT.to_string()),
-            (MANIFEST_KEY, manifest),
-            (REFERENCE_KEY, pack(self.reference.rows.ncols(), self.reference.rows.iter())),
-        ];
+        let reference = pack(self.reference.rows.ncols(), self.reference.rows.iter());
+        self.file.set_metadata(FORMAT_KEY, FORMAT.to_string());
+        self.file.set_metadata(MANIFEST_KEY, manifest);
+        self.file.set_metadata(REFERENCE_KEY, reference);
         if let Some(maps) = &self.maps {
             let both = maps.deviations.iter().chain(&maps.largest);
-            entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
+            self.file.set_metadata(MAPS_KEY, pack(maps.deviations.len(), both));
         }
-        self.file.proto.metadata_props = entries
-            .into_iter()
-            .map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value })
-            .collect();
         Ok(())
     }
 
     /// Whether a model says that it is a detector.
     pub fn is_one(model: &taste_onnx::Model) -> bool {
-        model.proto.metadata_props.iter().any(|e| e.key == FORMAT_KEY)
+        model.metadata(FORMAT_KEY).is_some()
     }
 
     /// Reads a file.
@@ -133,9 +128,7 @@ impl Detector {
     }
 
     fn read(file: taste_onnx::Model) -> Result<Self, String> {
-        let entry = |key: &str| {
-            file.proto.metadata_props.iter().find(|e| e.key == key).map(|e| e.value.as_str())
-        };
+        let entry = |key: &str| file.metadata(key);
         let format = entry(FORMAT_KEY).ok_or(
             "this is no detector, as it holds no manifest of taste: `taste fit` makes one of a model",
         )?;
@@ -283,9 +276,8 @@ impl Detector {
         let file = self.file.with_outputs(&outputs);
         let model = taste_engine::Model::from_onnx("the detector", file);
         let session = backend.load(&model, &outputs, threads)?;
-        let facts = &self.manifest.model;
-        let batch = facts.batch.map_or(Batch::Open, Batch::Fixed);
-        let runner = Runner::new(session, &facts.input, &facts.sample_shape, batch);
+        let batch = session.batch();
+        let runner = Runner::new(session, &self.manifest.model.input, batch);
         Ok(Scorer { runner, several, with_map })
     }
 }

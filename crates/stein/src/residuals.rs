@@ -54,7 +54,7 @@ impl Residuals {
         let mut outputs = vec![("components".to_owned(), found.components)];
         outputs.extend(found.map.map(|id| ("map".to_owned(), id)));
         let session = backend.compile(draft.graph(), &outputs, threads)?;
-        let runner = Runner::new(session, draft.input_name(), &draft.sample_shape(), draft.batch());
+        let runner = Runner::new(session, draft.input_name(), draft.batch());
         Ok(Self { runner })
     }
 

@@ -98,7 +98,7 @@ pub fn check_score(
     let s = model.build(&mut b, y)?;
     let flat = b.reshape(s, &[Dim::BATCH, Dim::from(dimension)])?;
     let session = backend.compile(&graph, &[("score".to_owned(), flat)], threads)?;
-    let mut runner = Runner::new(session, "y", &shape, Batch::Open);
+    let runner = Runner::new(session, "y", Batch::Open);
     let rest = Part::new(data, seed, 0.0, held_out);
     let mut samples = taste_data::draw(&rest, MOST, seed)?;
     let seen = samples.shape()[0];

@@ -109,7 +109,7 @@ impl Fitted {
         threads: usize,
     ) -> Result<HeldOut, Error> {
         let fail = |message: String| Error::Samples { name: samples.name().to_owned(), message };
-        let mut session = backend.load(&self.model()?, &[self.trained.output], threads)?;
+        let session = backend.load(&self.model()?, &[self.trained.output], threads)?;
         let (mut loss, mut tally) = (0.0, Tally::default());
         for chunk in samples.chunks(256)? {
             let chunk = chunk?;

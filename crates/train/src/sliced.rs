@@ -63,7 +63,7 @@ impl Trained {
         let axes: Vec<usize> = (1..b.fact(each).rank()).collect();
         let sum = b.sum(each, &axes)?;
         let sum = b.reshape(sum, &[Dim::BATCH])?;
-        let mut session = backend.compile(&graph, &[("sum".to_owned(), sum)], threads)?;
+        let session = backend.compile(&graph, &[("sum".to_owned(), sum)], threads)?;
         let count = self.kept.shape()[0];
         let entries = self.network.sample_shape().iter().product::<usize>().max(1) as f64;
         let mut values = Vec::with_capacity(count);

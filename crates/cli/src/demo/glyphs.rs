@@ -115,9 +115,9 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
 }
 
 fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result<Vec<Row>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = taste_threads::count(None);
     let facts = &detector.manifest().model;
-    let mut session = Backend::default().load(model, &[&facts.output], threads)?;
+    let session = Backend::default().load(model, &[&facts.output], threads)?;
     let mut scorer = detector.start(&Backend::default(), threads, true)?;
     let mut rows = Vec::new();
     for change in Change::ALL {

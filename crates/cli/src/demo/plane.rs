@@ -110,7 +110,7 @@ fn mean_log_density(points: &ArrayD<f32>) -> f64 {
 
 /// Model and detector in an engine.
 struct Bench<'a> {
-    session: Box<dyn Session>,
+    session: Session,
     input: String,
     scorer: Scorer,
     /// The residuals of calibration samples.

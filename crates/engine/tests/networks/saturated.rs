@@ -24,14 +24,14 @@ fn run(
     let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
     let asked = Request { target: Some(target), method, wants, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(backend, 1).expect("compiles");
+    let compiled = derived.compile(backend, 1).expect("compiles");
     compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs")
 }
 
 /// Single precision against double, sample by sample.
 fn agree(model: &Model, target: Target, method: Method, x: &Array2<f32>) {
     let [single, double] =
-        [Backend::Rten, Backend::Reference].map(|b| run(model, target, method, x, &b));
+        [Backend::RTEN, Backend::REFERENCE].map(|b| run(model, target, method, x, &b));
     let pairs = [
         ("gradient", single.gradient, double.gradient),
         ("Laplacian", single.laplacian, double.laplacian),

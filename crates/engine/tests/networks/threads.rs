@@ -28,7 +28,7 @@ fn results(
     threads: usize,
     rows: usize,
 ) -> Vec<ArrayD<f64>> {
-    let mut compiled =
+    let compiled =
         model.derive(asked).expect("a derivative").compile(backend, threads).expect("compiles");
     let x = Value::F32(noise(rows, INPUTS, 3).into_dyn());
     let found = compiled.run(&[("x", &x)], 0).expect("runs");
@@ -50,8 +50,8 @@ fn a_derivative_does_not_depend_on_the_number_of_threads() {
     for (activation, method, target, wants) in cases {
         let model = classifier(activation);
         let asked = Request { target: Some(target), method, wants, ..Request::default() };
-        for backend in [Backend::Rten, Backend::Reference] {
-            let near = if backend == Backend::Reference { 1e-12 } else { 1e-5 };
+        for backend in [Backend::RTEN, Backend::REFERENCE] {
+            let near = if backend == Backend::REFERENCE { 1e-12 } else { 1e-5 };
             for rows in [1, 2, 7, 64] {
                 let one = results(&model, &asked, &backend, 1, rows);
                 for threads in [2, 3] {
@@ -84,9 +84,9 @@ fn sums_over_samples_are_sums_over_threads() {
     let (x, w) = (noise(7, INPUTS, 5), noise(1, INPUTS, 6).remove_axis(Axis(0)));
     let each = (&x * &w).mapv(f64::from);
     let feeds: [(&str, &Value); 2] = [("x", &x.into_dyn().into()), ("w", &w.into_dyn().into())];
-    for backend in [Backend::Rten, Backend::Reference] {
+    for backend in [Backend::RTEN, Backend::REFERENCE] {
         for threads in [1, 2, 3] {
-            let mut session = backend.compile_sums(&graph, &outputs, threads).expect("compiles");
+            let session = backend.compile_sums(&graph, &outputs, threads).expect("compiles");
             let found = session.run(&feeds).expect("runs");
             let wanted = [each.sum_axis(Axis(0)).into_dyn(), each.clone().into_dyn()];
             for (found, wanted) in found.iter().zip(wanted) {

@@ -41,7 +41,7 @@ fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) ->
     let squares = [1, WIDTH as i64];
     assert!(sizes.iter().any(|d| *d == squares), "squared lengths are folded: {sizes:?}");
     let derived = model.derive(&asked).expect("derived");
-    let mut compiled = derived.compile(&Backend::Rten, 1).expect("compiled");
+    let compiled = derived.compile(&Backend::RTEN, 1).expect("compiled");
     let results = compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs");
     let squares = w.mapv(|v| f64::from(v).powi(2)).sum_axis(Axis(0));
     let bent = x.dot(&w).mapv(|a| bend(f64::from(a)));

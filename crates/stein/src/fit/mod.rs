@@ -5,9 +5,8 @@ pub(crate) mod passes;
 mod taken;
 mod watch;
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
-use sha2::{Digest, Sha256};
 use taste_data::Samples;
 use taste_engine::{Backend, Batch, Draft, Method, Model, Request, Target};
 use taste_graph::Id;
@@ -95,7 +94,7 @@ impl<'a> Fit<'a> {
             batch: None,
             reading: serde_json::Value::Null,
             backend: Backend::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: taste_threads::count(None),
             progress: &|_, _, _| {},
         }
     }
@@ -421,7 +420,7 @@ impl<'a> Fit<'a> {
 
     fn compile(&self, draft: &Draft, outputs: &[(String, Id)]) -> Result<Runner, Error> {
         let session = self.backend.compile(draft.graph(), outputs, self.threads)?;
-        Ok(Runner::new(session, draft.input_name(), &draft.sample_shape(), draft.batch()))
+        Ok(Runner::new(session, draft.input_name(), draft.batch()))
     }
 
     fn manifest(
@@ -432,8 +431,12 @@ impl<'a> Fit<'a> {
         held_out: &HeldOut,
         score: &dyn ScoreModel,
     ) -> Result<Manifest, Error> {
-        let bytes = self.model.onnx().to_bytes().map_err(taste_engine::Error::from)?;
-        let digest = Sha256::digest(&bytes);
+        let sha256 = match self.model.onnx().sha256() {
+            Some(digest) => digest,
+            None => taste_onnx::sha256(
+                &self.model.onnx().to_bytes().map_err(taste_engine::Error::from)?,
+            ),
+        };
         let target = match plan.subject {
             _ if !self.operator.uses_model() => "none".to_owned(),
             Subject::Single(target) => target.to_string(),
@@ -443,7 +446,7 @@ impl<'a> Fit<'a> {
             taste: env!("CARGO_PKG_VERSION").to_owned(),
             model: ModelFacts {
                 file: self.model.name().to_owned(),
-                sha256: hexadecimal(&digest),
+                sha256,
                 input: draft.input_name().to_owned(),
                 output: draft.output_name().to_owned(),
                 sample_shape: draft.sample_shape(),
@@ -516,14 +519,6 @@ fn is_kinked(plan: &Plan, residual: &Residual) -> bool {
         )
     );
     body || choice
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string never fails.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn check_shape(draft: &Draft, samples: &dyn Samples) -> Result<(), Error> {

@@ -186,7 +186,7 @@ impl Fit<'_> {
         let mut outputs: Vec<(String, Id)> =
             named.iter().filter_map(|(n, id)| id.map(|id| ((*n).to_owned(), id))).collect();
         outputs.extend(residual.stderr.map(|id| ("stderr".to_owned(), id)));
-        let mut runner = self.compile(draft, &outputs)?;
+        let runner = self.compile(draft, &outputs)?;
         let part = division.adjust_part();
         let total = part.count().unwrap_or(0);
         let width = |id: Id| draft.graph().fact(id).shape.get(1).map_or(1, |d| d.at(1));
@@ -299,7 +299,7 @@ impl Fit<'_> {
         outputs: &[(String, Id)],
         division: &Division<'_>,
     ) -> Result<Calibrated, Error> {
-        let mut runner = self.compile(draft, outputs)?;
+        let runner = self.compile(draft, outputs)?;
         let part = division.calibrate_part();
         let total = part.count().unwrap_or(0);
         let mut found = Calibrated {
@@ -371,7 +371,7 @@ impl Fit<'_> {
             let wants = Wants { laplacian: true, stderr, ..Wants::default() };
             let asked = Request { target: Some(target), method, wants, ..asked.clone() };
             let derived = self.model.derive(&asked)?;
-            let mut compiled = derived.compile(&self.backend, self.threads)?;
+            let compiled = derived.compile(&self.backend, self.threads)?;
             let input = derived.wrt().to_owned();
             let outputs = compiled.run(&[(&input, &samples)], 0)?;
             let numbers =

@@ -14,7 +14,7 @@ fn fit(aggregate: &str) -> Detector {
     let aggregate: Aggregate = aggregate.parse().expect("an aggregate");
     Fit::new(&model, Box::new(Scaled(1.0)))
         .aggregate(aggregate)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&normal(1200, 4, 0.0, 2), None)
         .expect("a detector")
 }
@@ -29,7 +29,7 @@ fn every_aggregate_gives_scores_that_both_engines_agree_on() {
     for aggregate in ["l2", "max", "predicted", "class:1", "profile", "profile+score"] {
         let detector = fit(aggregate);
         let (a, b) =
-            (scores(&detector, &Backend::Rten, 0.3), scores(&detector, &Backend::Reference, 0.3));
+            (scores(&detector, &Backend::RTEN, 0.3), scores(&detector, &Backend::REFERENCE, 0.3));
         let largest = b.score.iter().copied().fold(0.0, f32::max);
         for (x, y) in a.score.iter().zip(&b.score) {
             assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
@@ -51,10 +51,10 @@ fn where_a_smooth_model_saturates_engines_still_agree() {
     for aggregate in ["profile", "l2"] {
         let detector = Fit::new(&model, Box::new(Scaled(1.0 / 144.0)))
             .aggregate(aggregate.parse().expect("an aggregate"))
-            .backend(Backend::Rten, 1)
+            .backend(Backend::RTEN, 1)
             .run(&wide(1200, 2), None)
             .expect("a detector");
-        let found = [Backend::Rten, Backend::Reference].map(|backend| {
+        let found = [Backend::RTEN, Backend::REFERENCE].map(|backend| {
             let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
             scorer.score(wide(300, 9).values()).expect("scores")
         });
@@ -75,7 +75,7 @@ fn p_values_and_flags_are_those_of_the_calibration_scores() {
     for aggregate in ["l2", "predicted", "profile"] {
         let detector = fit(aggregate);
         let calibration = Calibration::new(detector.calibration().iter().map(|&s| f64::from(s)));
-        let found = scores(&detector, &Backend::Rten, 0.5);
+        let found = scores(&detector, &Backend::RTEN, 0.5);
         for ((&s, &p), &flag) in found.score.iter().zip(&found.p_value).zip(&found.flag) {
             let want = calibration.p_value(f64::from(s));
             assert!((f64::from(p) - want).abs() < 1e-6, "{aggregate}: {p} and {want} for {s}");
@@ -103,10 +103,10 @@ fn a_map_sums_to_the_residual() {
             fit = fit.aggregate(aggregate.parse().expect("an aggregate"));
         }
         let detector = fit
-            .backend(Backend::Reference, 1)
+            .backend(Backend::REFERENCE, 1)
             .run(&normal(200, 4, 0.0, 2), None)
             .expect("a detector");
-        let found = scores(&detector, &Backend::Reference, 0.2);
+        let found = scores(&detector, &Backend::REFERENCE, 0.2);
         let map = found.map.expect("a map of four entries");
         for (row, residual) in map.axis_iter(Axis(0)).zip(&found.residual) {
             let sum: f32 = row.sum();
@@ -126,7 +126,7 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
         let mut spoilt = clean.clone();
         spoilt[[3, 1]] = f32::NAN;
         spoilt[[7, 0]] = f32::INFINITY;
-        for backend in [Backend::Rten, Backend::Reference] {
+        for backend in [Backend::RTEN, Backend::REFERENCE] {
             let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
             let (a, b) =
                 (scorer.score(&clean).expect("scores"), scorer.score(&spoilt).expect("scores"));
@@ -151,7 +151,7 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
 fn scores_do_not_depend_on_the_batch() {
     let detector = fit("profile");
     let samples = normal(65, 4, 0.1, 6).values().clone();
-    let mut scorer = detector.start(&Backend::Rten, 1, true).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, true).expect("a scorer");
     let whole = scorer.score(&samples).expect("scores");
     for size in [1, 7, 64] {
         let mut parts = Vec::new();
@@ -177,19 +177,19 @@ fn a_file_reads_back_and_its_threshold_can_be_changed() {
     assert_eq!(again.calibration(), detector.calibration());
     assert_eq!(again.reference(), detector.reference());
     assert_eq!(again.maps(), detector.maps());
-    let before = scores(&detector, &Backend::Rten, 0.5);
+    let before = scores(&detector, &Backend::RTEN, 0.5);
     again.set_alpha(0.2, Rule::Conformal).expect("enough samples");
     again.save(&path).expect("saved");
     let again = Detector::open(&path).expect("a detector");
     assert_eq!(again.manifest().decision.alpha, Some(0.2));
-    let after = scores(&again, &Backend::Rten, 0.5);
+    let after = scores(&again, &Backend::RTEN, 0.5);
     assert_eq!(before.score, after.score);
     for (p, flag) in after.p_value.iter().zip(&after.flag) {
         assert_eq!(*flag, *p <= 0.2);
     }
     let mut by_hand = again;
     by_hand.set_threshold(0.0).expect("a number");
-    assert!(scores(&by_hand, &Backend::Rten, 0.0).flag.iter().all(|f| *f));
+    assert!(scores(&by_hand, &Backend::RTEN, 0.0).flag.iter().all(|f| *f));
     assert!(by_hand.set_threshold(f64::NAN).is_err());
     assert!(
         by_hand
@@ -203,7 +203,7 @@ fn a_file_reads_back_and_its_threshold_can_be_changed() {
 #[test]
 fn false_alarms_are_as_many_as_asked_for() {
     let detector = fit("l2");
-    let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
     let found = scorer.score(normal(4000, 4, 0.0, 77).values()).expect("scores");
     let share = found.flag.iter().filter(|f| **f).count() as f64 / 4000.0;
     // About 600 calibration samples: a standard error of 0.009 for the rate itself, 0.0035 for its count.
@@ -215,11 +215,11 @@ fn two_tails_of_a_length_reach_both_ways() {
     let model = network(&[4, 16, 3], "Relu", 1);
     let detector = Fit::new(&model, Box::new(Scaled(1.0)))
         .tail(Tail::TwoSided)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&normal(1200, 4, 0.0, 2), None)
         .expect("a detector");
     // Far out a softmax is saturated and its residuals vanish: below all of the calibration data.
-    let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
     let far = scorer.score(normal(50, 4, 300.0, 3).values()).expect("scores");
     assert!(far.p_value.iter().all(|p| *p < 0.5), "{:?}", far.p_value);
 }

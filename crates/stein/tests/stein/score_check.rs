@@ -6,7 +6,7 @@ use taste_stein::{ScoreCheck, check_score, score};
 use crate::common::{Scaled, normal};
 
 fn check(factor: f64, shift: f64) -> ScoreCheck {
-    check_score(&Scaled(factor), &normal(3000, 5, shift, 4), &Backend::Rten, 1, 0).expect("a check")
+    check_score(&Scaled(factor), &normal(3000, 5, shift, 4), &Backend::RTEN, 1, 0).expect("a check")
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_smoothed_score_is_held_against_smoothed_data() {
     for text in ["gaussian:noise=0.7", "gmm:1,noise=0.7", "kde:0.4"] {
         let spec = score::parse(text).expect("a specification");
         let data = normal(6000, 3, 0.5, 4);
-        let found = check_score(&*spec, &data, &Backend::Rten, 1, 0).expect("a check");
+        let found = check_score(&*spec, &data, &Backend::RTEN, 1, 0).expect("a check");
         assert!((found.scale - 1.0).abs() < 0.1, "{text}: {found:?}");
     }
 }

@@ -14,13 +14,13 @@ fn detector(aggregate: Aggregate) -> Detector {
     let model = network(&[4, 16, 3], "Tanh", 1);
     Fit::new(&model, Box::new(Scaled(1.0)))
         .aggregate(aggregate)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&normal(1000, 4, 0.0, 2), None)
         .expect("a detector")
 }
 
 fn test(detector: &Detector, samples: &InMemory, permutations: usize) -> Shift {
-    let mut scorer = detector.start(&Backend::Rten, 1, true).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, true).expect("a scorer");
     let mut batch = Batch::new(detector, 3);
     batch.add(&scorer.score(samples.values()).expect("scores")).expect("rows");
     batch.test(permutations).expect("a test")
@@ -35,7 +35,7 @@ fn batches_without_a_shift_keep_the_level() {
         let rejected = (0..tests).filter(|round| {
             let detector = Fit::new(&model, Box::new(Scaled(0.5)))
                 .aggregate(aggregate)
-                .backend(Backend::Rten, 1)
+                .backend(Backend::RTEN, 1)
                 .run(&normal(200, 4, 0.0, 100 + round), None)
                 .expect("a detector");
             let shift = test(&detector, &normal(30, 4, 0.0, 1000 + round), 99);
@@ -75,7 +75,7 @@ fn rows_without_a_score_are_counted() {
     assert_eq!((shift.samples, shift.not_finite), (50, 1));
     assert!(shift.flagged >= 1);
     let nothing = InMemory::new("spoilt", ndarray::ArrayD::from_elem(vec![3, 4], f32::NAN));
-    let mut scorer = detector.start(&Backend::Rten, 1, true).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, true).expect("a scorer");
     let mut batch = Batch::new(&detector, 3);
     assert!(batch.test(99).expect_err("no samples").to_string().contains("no samples"));
     batch.add(&scorer.score(nothing.values()).expect("scores")).expect("rows");

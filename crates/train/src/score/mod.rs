@@ -51,7 +51,7 @@ impl Default for TrainScore {
             rate: 2e-3,
             width: 128,
             backend: Backend::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: taste_threads::count(None),
         }
     }
 }

@@ -71,7 +71,7 @@ impl<'a> Training<'a> {
             patience: None,
             seed: 0,
             backend: Backend::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: taste_threads::count(None),
             memory: 4 << 30,
             checkpoint: None,
             progress: None,

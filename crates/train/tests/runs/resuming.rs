@@ -30,7 +30,7 @@ fn training(network: &Network) -> Training<'_> {
         .held_out(0.2)
         .patience(90)
         .seed(2)
-        .backend(Backend::Rten, 2)
+        .backend(Backend::RTEN, 2)
 }
 
 #[test]

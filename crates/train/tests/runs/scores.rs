@@ -13,7 +13,7 @@ use taste_train::{Diffusion, Network, Training, score::TrainScore};
 use crate::common::{normal, samples, settled};
 
 fn scores(model: &Model, values: &Array2<f64>) -> ArrayD<f64> {
-    let mut session = Backend::Reference.load(model, &["score"], 1).expect("a session");
+    let session = Backend::REFERENCE.load(model, &["score"], 1).expect("a session");
     let values = Value::from(values.clone().into_dyn());
     session.run(&[("input", &values)]).expect("scores")[0].to_f64()
 }
@@ -90,7 +90,7 @@ fn a_u_net_learns_that_images_are_smooth() {
         .batch(16)
         .rate(5e-3)
         .seed(1)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&InMemory::new("images", images))
         .expect("a run");
     let (first, last) = (trained.curve()[0].loss, trained.curve()[trained.curve().len() - 1].loss);

@@ -17,7 +17,7 @@ fn operators() -> Vec<Operator> {
 
 /// Adjusted means on samples, with the error of the baseline: of every class, then of every entry of the map.
 fn adjusted(detector: &Detector, of: &Mixture, seed: u64) -> Vec<Estimate> {
-    let mut scorer = detector.start(&Backend::Rten, 1, true).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, true).expect("a scorer");
     let found = scorer.score(&of.rows(ROWS, seed)).expect("scores");
     let classes = match found.residuals {
         Some(all) => Estimate::of_entries(&all.into_dyn()),
@@ -57,7 +57,7 @@ fn no_shift_raises_no_alarm_even_with_a_wrong_score() {
             let detector = fit
                 .operator(operator.clone())
                 .map(true)
-                .backend(Backend::Rten, 1)
+                .backend(Backend::RTEN, 1)
                 .run(&InMemory::new("p", p.rows(ROWS, 103)), None)
                 .expect("a detector");
             let baseline = &detector.manifest().baseline;

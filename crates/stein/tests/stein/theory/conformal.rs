@@ -57,11 +57,11 @@ fn p_values(aggregate: Aggregate, factor: f64) -> (Vec<f32>, usize, usize) {
         let detector = Fit::new(&model, Box::new(Scaled(factor)))
             .aggregate(aggregate)
             .map(false)
-            .backend(Backend::Rten, 1)
+            .backend(Backend::RTEN, 1)
             .run(&InMemory::new("p", p.rows(60, 2000 + round)), None)
             .expect("a detector");
         count = detector.calibration().len();
-        let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+        let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
         let found = scorer.score(&p.rows(TESTS, 9000 + round)).expect("scores");
         flagged += found.flag.iter().filter(|f| **f).count();
         all.extend(found.p_value);

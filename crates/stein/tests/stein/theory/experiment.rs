@@ -60,7 +60,7 @@ fn closed_form(mean: f64) -> f64 {
 fn detector(operator: Operator) -> Detector {
     Fit::new(&regressor(), Box::new(Scaled(1.0)))
         .operator(operator)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&InMemory::new("p", Mixture::unit(&[0.0, 0.0]).rows(8192, 121)), None)
         .expect("a detector")
 }
@@ -74,7 +74,7 @@ fn shifted(step: usize) -> (f64, ArrayD<f32>) {
 }
 
 fn mean_residual(detector: &Detector, samples: &ArrayD<f32>) -> Estimate {
-    let mut scorer = detector.start(&Backend::Rten, 1, false).expect("a scorer");
+    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
     let found = scorer.score(samples).expect("scores");
     let fresh = Estimate::of(&found.residual.iter().map(|&r| f64::from(r)).collect::<Vec<_>>());
     let baseline = detector.manifest().baseline.standard_errors[0];
@@ -142,7 +142,7 @@ fn the_likelihood_and_the_score_alone_do_not_tell_angles_apart() {
         let logs: Vec<f64> = double_rows(&samples).iter().map(|x| p.log_density(x)).collect();
         let closed = -TAU.ln() - 1.0 - SIZE * SIZE / 2.0;
         Estimate::of(&logs).assert_is(Estimate::exactly(closed), &format!("step {step}"));
-        let mut scorer = alone.start(&Backend::Rten, 1, false).expect("a scorer");
+        let mut scorer = alone.start(&Backend::RTEN, 1, false).expect("a scorer");
         let found = scorer.score(&samples).expect("scores");
         let fresh: Vec<f64> = found.residual.iter().map(|&r| f64::from(r)).collect();
         lengths.push(Estimate::of(&fresh));

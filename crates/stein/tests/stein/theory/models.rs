@@ -127,7 +127,7 @@ pub(crate) fn residuals(
     with_map: bool,
     samples: &ArrayD<f32>,
 ) -> Raw {
-    residuals_on(&Backend::Rten, model, score, operator, target, with_map, samples)
+    residuals_on(&Backend::RTEN, model, score, operator, target, with_map, samples)
 }
 
 /// Raw residuals, computed by an engine.
@@ -178,7 +178,7 @@ pub(crate) fn first(model: &Model, target: Target, samples: &ArrayD<f32>) -> Vec
     let wants = Wants { gradient: true, ..Wants::default() };
     let asked = Request { target: Some(target), wants, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(&Backend::Rten, 1).expect("an engine");
+    let compiled = derived.compile(&Backend::RTEN, 1).expect("an engine");
     let run = |part: ArrayD<f32>| {
         let found = compiled.run(&[(derived.wrt(), &Value::from(part))], 0).expect("derivatives");
         let gradients = double_rows(&found.gradient.expect("a gradient").to_f32());
