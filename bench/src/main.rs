@@ -243,8 +243,8 @@ fn growth(options: &Options) -> Outcome<()> {
             for (backend, times) in BACKENDS.iter().zip(&mut compiling) {
                 let start = Instant::now();
                 match derived.compile(backend, options.threads) {
-                    Ok(mut compiled) => {
-                        let mut run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
+                    Ok(compiled) => {
+                        let run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
                         run()?;
                         let (first, start) = (start.elapsed(), Instant::now());
                         run()?;

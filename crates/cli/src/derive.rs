@@ -63,7 +63,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     if runs {
         let compiled = derived.compile(&backend, threads)?;
         let double = backend == Backend::REFERENCE;
-        let sinks = stream(args, &mut compiled, &mut sources, &targets, double, &mut report)?;
+        let sinks = stream(args, &compiled, &mut sources, &targets, double, &mut report)?;
         for sink in sinks {
             let line = format!(
                 "wrote {}: {} {}",
@@ -232,7 +232,7 @@ pub(crate) fn flat_note(target: taste_engine::Target) -> String {
 /// Reads, computes and writes a part at a time. The files are whole, but do not have their names yet.
 fn stream(
     args: &DeriveArgs,
-    compiled: &mut Compiled,
+    compiled: &Compiled,
     sources: &mut [Source],
     targets: &[(Quantity, &Path)],
     double: bool,
