@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use taste_conv::{Direction, Filter, Window};
 
 /// A child that takes longer is taken to hang.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Runs work in a child of this process, which has one thread and the memory of all.
 #[expect(unsafe_code, reason = "there is no safe fork")]

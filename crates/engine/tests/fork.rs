@@ -13,7 +13,7 @@ use taste_graph::{Build, Dim, Fact, Graph, Id};
 use taste_stats::{linear, permutation::two_sample};
 
 /// A child that takes longer is taken to hang.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Runs work in a child of this process, which has one thread and the memory of all.
 #[expect(unsafe_code, reason = "there is no safe fork")]

@@ -26,13 +26,15 @@ pub(crate) use shared::{Samples, instance};
 /// All engines.
 pub const BACKENDS: &[&Engine] = &[&rten::ENGINE, &ort::ENGINE, &reference::ENGINE];
 
+type Read = fn(&Program<'_>, Option<&Path>) -> Result<Arc<dyn Loaded>, Error>;
+
 /// An entry of the table of engines.
 pub struct Engine {
     choice: Choice,
     /// Whether it comes from a shared library.
     has_library: bool,
     /// Reads a graph; the path is that of the library.
-    read: fn(&Program<'_>, Option<&Path>) -> Result<Arc<dyn Loaded>, Error>,
+    read: Read,
 }
 
 impl Entry for Engine {
@@ -109,7 +111,7 @@ impl Backend {
 /// The number of samples that all inputs of a graph agree on, if it is fixed.
 fn batch_of(graph: &Graph) -> Batch {
     let mut sizes = graph.inputs().into_iter().map(|(_, id)| graph.fact(id).shape.first().copied());
-    let first = sizes.next().flatten().and_then(|d| d.as_fixed());
+    let first = sizes.next().flatten().and_then(Dim::as_fixed);
     match first.and_then(|size| usize::try_from(size).ok()) {
         Some(size) if size > 0 && sizes.all(|s| s == Some(Dim::from(size))) => Batch::Fixed(size),
         _ => Batch::Open,

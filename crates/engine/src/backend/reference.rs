@@ -21,6 +21,7 @@ impl Backend {
     pub const REFERENCE: Self = Self::of(&ENGINE);
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "other engines refuse graphs")]
 fn read(program: &Program<'_>, _library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {
     let outputs = program.outputs.iter().map(|o| o.1).collect();
     Ok(Arc::new(ReferenceModel { graph: Arc::new(program.graph.clone()), outputs }))
