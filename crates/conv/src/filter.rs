@@ -20,6 +20,9 @@ const MOST_BORDER: usize = 16;
 /// The most entries of a channel, so that costs can be counted.
 const MOST_ENTRIES: usize = 1 << 31;
 
+/// The largest stride of an adjoint, which takes a pass for every remainder by it along each axis.
+const MOST_STRIDE: usize = 64;
+
 /// The weights of a convolution.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -123,7 +126,8 @@ impl Filter {
     pub fn suits(&self, samples: usize, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
         let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
-        if cells.max(area) > MOST_ENTRIES {
+        let spread = |w: &Window| self.direction == Direction::Transposed && w.stride > MOST_STRIDE;
+        if cells.max(area) > MOST_ENTRIES || self.windows.iter().any(spread) {
             return false;
         }
         if across::suits(self.windows, samples, size, result)

@@ -268,6 +268,10 @@ fn what_would_be_mostly_border_or_unused_is_left_to_others() {
     let wide = Window { size: 30, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [wide; 2], [1, 1], &[0.0; 900]).expect("a filter");
     assert!(filter.suits(1, [45, 45]) && !filter.suits(1, [32, 32]), "three outputs in a row");
+    let spread = Window { stride: 1 << 20, extra: 63, ..Window::POINT };
+    let filter = Filter::new(Direction::Transposed, [spread; 2], [1, 1], &[0.0]).expect("a filter");
+    assert_eq!(filter.output_size([1, 1]), Some([64, 64]));
+    assert!(!filter.suits(1, [1, 1]), "a pass for every remainder");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod arithmetic;
 mod attention;
 mod cast;
 mod compare;
-mod conv;
+pub mod conv;
 mod cumsum;
 mod einsum;
 pub mod functions;
