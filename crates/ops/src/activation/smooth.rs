@@ -42,21 +42,9 @@ impl Scalar for Softplus {
     }
 }
 
-/// x·t with t = tanh(softplus(x)); φ' = t + x·s·(1 − t²) and φ'' = s·(1 − t²)·(2 + x·(1 − s − 2ts))
-/// where s = σ(x).
+/// x·t with t = tanh(softplus(x)); φ' = t + x·(1 − t²)·s where s = σ(x).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mish;
-
-impl Mish {
-    /// t, s and s·(1 − t²).
-    fn parts(b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
-        let soft = b.push(Unary(Softplus), &[x])?;
-        let t = b.push(Unary(&TANH), &[soft])?;
-        let s = b.push(Unary(&SIGMOID), &[x])?;
-        let q = quadratic(b, t, -1.0, 0.0, 1.0)?;
-        Ok([t, s, b.mul(q, s)?])
-    }
-}
 
 impl Scalar for Mish {
     fn name(&self) -> &'static str {
@@ -68,9 +56,11 @@ impl Scalar for Mish {
     }
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
-        let [t, _, qs] = Self::parts(b, x)?;
-        let term = b.mul(x, qs)?;
-        b.add(t, term)
+        let soft = b.push(Unary(Softplus), &[x])?;
+        let t = b.push(Unary(&TANH), &[soft])?;
+        let s = b.push(Unary(&SIGMOID), &[x])?;
+        let q = quadratic(b, t, -1.0, 0.0, 1.0)?;
+        b.formula([x, t, s, q], |[x, t, s, q]| t + x * (q * s))
     }
 
     /// Beyond 20 the factor is 1 in single precision; the clip keeps eˣ finite.
@@ -110,30 +100,10 @@ impl Scalar for Swish {
 }
 
 /// The derivative of [`Swish`] as a function of its own, so that second derivatives in many lanes
-/// cost one product each. With u = αx and s = σ(u): φ'' = α·s(1−s)·(2 + u(1−2s)) and
-/// φ''' = α²·s(1−s)·((1−2s)(3 + u(1−2s)) − 2u·s(1−s)).
+/// cost one product each. With u = αx and s = σ(u), its own derivative is α·s(1−s)·(u(1−2s) + 2).
 #[derive(Clone, Copy, Debug)]
 struct SwishSlope {
     alpha: f64,
-}
-
-impl SwishSlope {
-    /// u, s(1−s) and 1−2s.
-    fn parts(self, b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
-        let u = b.scale(x, self.alpha)?;
-        let s = b.push(Unary(&SIGMOID), &[u])?;
-        let slope = quadratic(b, s, -1.0, 1.0, 0.0)?;
-        let centre = b.scale(s, -2.0)?;
-        Ok([u, slope, b.offset(centre, 1.0)?])
-    }
-
-    fn bend(self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-        let [u, slope, centre] = self.parts(b, x)?;
-        let factor = b.mul(u, centre)?;
-        let factor = b.offset(factor, 2.0)?;
-        let bend = b.mul(slope, factor)?;
-        b.scale(bend, self.alpha)
-    }
 }
 
 impl Scalar for SwishSlope {
@@ -148,7 +118,12 @@ impl Scalar for SwishSlope {
     }
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
-        self.bend(b, x)
+        let u = b.scale(x, self.alpha)?;
+        let s = b.push(Unary(&SIGMOID), &[u])?;
+        let slope = quadratic(b, s, -1.0, 1.0, 0.0)?;
+        b.formula([u, s, slope], |[u, s, slope]| {
+            self.alpha * (slope * (u * (1.0 + -2.0 * s) + 2.0))
+        })
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
@@ -162,8 +137,7 @@ impl Scalar for SwishSlope {
     }
 }
 
-/// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g and φ'' = g·(2 − x²), where g is the
-/// normal density.
+/// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g, where g is the normal density.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gelu;
 
@@ -221,7 +195,7 @@ impl Scalar for GeluSlope {
 }
 
 /// ½x·(1 + t) with t = tanh(u), u = √(2/π)·(x + 0.044715·x³):
-/// φ' = ½(1 + t) + ½x·(1 − t²)·u' and φ'' = (1 − t²)·(u' + ½x·u'' − x·t·u'²).
+/// φ' = ½(1 + t) + ½x·(1 − t²)·u'.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TanhGelu;
 
@@ -253,11 +227,7 @@ impl Scalar for TanhGelu {
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         let [t, q, du] = Self::parts(b, x)?;
-        let term = b.mul(q, du)?;
-        let term = b.mul(term, x)?;
-        let sum = b.add(t, term)?;
-        let sum = b.scale(sum, 0.5)?;
-        b.offset(sum, 0.5)
+        b.formula([x, t, q, du], |[x, t, q, du]| 0.5 * (t + q * du * x) + 0.5)
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
