@@ -11,12 +11,9 @@ use taste_ops::conv::Geometry;
 use super::{Spare, Workers, constants::Constants, failed, piece::Later};
 use crate::Error;
 
-/// Whether a node is a convolution that we may run.
+/// Whether a node is a convolution. What we don't do (padding that follows from a size, say) goes to rten when it runs.
 pub(super) fn may_run(node: &NodeProto) -> bool {
-    let has = |name: &str, plain: &[u8]| {
-        node.attribute.iter().any(|a| a.name == name && a.s.as_deref().is_none_or(|s| s != plain))
-    };
-    direction(node).is_some() && !has("auto_pad", b"NOTSET") && !has("output_shape", b"")
+    direction(node).is_some()
 }
 
 fn direction(node: &NodeProto) -> Option<Direction> {
