@@ -243,14 +243,9 @@ fn growth(options: &Options) -> Outcome<()> {
             for (backend, times) in BACKENDS.iter().zip(&mut compiling) {
                 let start = Instant::now();
                 match derived.compile(backend, options.threads) {
-<<<<<<< ours
-                    Ok(mut compiled) => {
-                        let field = derived.field().ok_or("no field")?;
-                        let mut run = || compiled.run(&[(derived.wrt(), &x), (field, &score)], 0);
-=======
                     Ok(compiled) => {
-                        let run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
->>>>>>> theirs
+                        let field = derived.field().ok_or("no field")?;
+                        let run = || compiled.run(&[(derived.wrt(), &x), (field, &score)], 0);
                         run()?;
                         let (first, start) = (start.elapsed(), Instant::now());
                         run()?;

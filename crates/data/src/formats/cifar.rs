@@ -5,7 +5,7 @@ use std::{io::Read, path::PathBuf};
 use ndarray::{ArrayD, IxDyn};
 use taste_choice::Choice;
 
-use super::{Format, Found, folder};
+use super::{Format, Found, ends, folder};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     origin::Origin,
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     files: ["CIFAR batch", "CIFAR batches"],
     starts: None,
     is_text: false,
-    in_folder: |name| name.ends_with(".bin"),
+    in_folder: |name| ends(name, &[".bin"]),
     together: Some(training_or_all),
     open,
 };
@@ -127,7 +127,7 @@ impl Source for Cifar {
     fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
         let mut input = self.origin.open()?;
         let mut next = 0;
-        let mut batch = move || self.batch(&mut input, &mut next, most, &keep).transpose();
-        Ok(Box::new(std::iter::from_fn(move || batch()).fuse()))
+        let batch = move || self.batch(&mut input, &mut next, most, &keep).transpose();
+        Ok(Box::new(std::iter::from_fn(batch).fuse()))
     }
 }

@@ -13,7 +13,7 @@ use ndarray::{ArrayD, IxDyn};
 use taste_choice::Choice;
 use taste_files::message::shortened;
 
-use super::{Format, Found, folder};
+use super::{Format, Found, ends, folder};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     columns::{Selection, select},
@@ -34,7 +34,7 @@ pub(super) const FORMAT: Format = Format {
     starts: None,
     is_text: true,
     // Notes lie beside data as well.
-    in_folder: |name| [".csv", ".tsv"].iter().any(|ending| name.ends_with(ending)),
+    in_folder: |name| ends(name, &[".csv", ".tsv"]),
     together: Some(folder::by_name),
     open,
 };
@@ -266,8 +266,8 @@ impl Source for Csv {
         if self.has_header {
             lines.read(&mut ByteRecord::new())?;
         }
-        let mut batch = move || self.batch(&mut lines, most, &keep).transpose();
-        Ok(Box::new(std::iter::from_fn(move || batch()).fuse()))
+        let batch = move || self.batch(&mut lines, most, &keep).transpose();
+        Ok(Box::new(std::iter::from_fn(batch).fuse()))
     }
 
     fn place(&self, index: usize) -> usize {

@@ -21,7 +21,7 @@ fn format_of(path: &Path) -> Option<&'static Format> {
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>>, Error> {
     let entries = listed(path).map_err(|e| Error::at(path, e))?;
     let files: Vec<PathBuf> = entries.into_iter().filter(|p| p.is_file()).collect();
-    let parts = parts(files).map_err(|problem| Error::at(path, problem))?;
+    let parts = parts(&files).map_err(|problem| Error::at(path, problem))?;
     if !parts.is_empty() {
         return parts.iter().map(|file| open_file(file, options)).collect();
     }
@@ -38,7 +38,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>
 }
 
 /// The files of a data set that lies directly in a folder, if it is one and not a set of images.
-fn parts(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Problem> {
+fn parts(files: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     // By what files are called: arrays alone and in archives go together.
     let mut kinds: Vec<(&Format, Vec<PathBuf>)> = Vec::new();
     for format in FORMATS {

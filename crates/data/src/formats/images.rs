@@ -12,7 +12,7 @@ use ndarray::{Array3, ArrayD, Axis, IxDyn, stack};
 use rayon::prelude::*;
 use taste_choice::Choice;
 
-use super::{Format, Found};
+use super::{Format, Found, ends};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     origin::{Origin, described},
@@ -31,7 +31,7 @@ pub(super) const FORMAT: Format = Format {
     files: ["image", "images"],
     starts: Some(starts),
     is_text: false,
-    in_folder: |name| [".png", ".jpg", ".jpeg"].iter().any(|ending| name.ends_with(ending)),
+    in_folder: |name| ends(name, &[".png", ".jpg", ".jpeg"]),
     together: None,
     open,
 };

@@ -45,9 +45,12 @@ pub struct Format {
     /// Whether a file with this name (in small letters, without `.gz`) in a folder is data of it.
     in_folder: fn(&str) -> bool,
     /// Which of its files in a folder make a data set, and in which order; none for images, which may lie in subfolders.
-    together: Option<fn(Vec<PathBuf>) -> Result<Vec<PathBuf>, Problem>>,
-    open: fn(&Found, &Options) -> Result<Box<dyn Source>, Error>,
+    together: Option<Together>,
+    open: Open,
 }
+
+type Together = fn(Vec<PathBuf>) -> Result<Vec<PathBuf>, Problem>;
+type Open = fn(&Found, &Options) -> Result<Box<dyn Source>, Error>;
 
 impl Entry for Format {
     fn choice(&self) -> &Choice {
@@ -79,7 +82,7 @@ pub(crate) fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Source
         return Err(origin.error("it is empty"));
     }
     let name = origin.file_name();
-    let by_name = FORMATS.iter().find(|f| f.endings.iter().any(|end| name.ends_with(end)));
+    let by_name = FORMATS.iter().find(|f| ends(&name, f.endings));
     // A name decides alone where files start like anything, and perhaps as those of another format do.
     let unmarked = by_name.filter(|f| f.starts.is_none());
     let by_content = || FORMATS.iter().find(|f| f.starts.is_some_and(|starts| starts(&opening)));
@@ -89,6 +92,10 @@ pub(crate) fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Source
         return Err(origin.error(format!("its format is not known; {} are", names.join(", "))));
     };
     (format.open)(&Found { origin, opening, member }, options)
+}
+
+fn ends(name: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Splits `x.npz:member`, unless there is a file of that very name.

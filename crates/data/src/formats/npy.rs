@@ -7,7 +7,7 @@ use taste_choice::Choice;
 use super::{
     Format, Found,
     array::{Array, ArraySource},
-    folder,
+    ends, folder,
 };
 use crate::{
     Error, Options,
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     files: ["NumPy file", "NumPy files"],
     starts: Some(|bytes| bytes.starts_with(MAGIC)),
     is_text: false,
-    in_folder: |name| name.ends_with(".npy") && !name.ends_with("-labels.npy"),
+    in_folder: |name| ends(name, &[".npy"]) && !ends(name, &["-labels.npy"]),
     together: Some(folder::by_number),
     open,
 };

@@ -8,7 +8,7 @@ use zip::{CompressionMethod, ZipArchive};
 use super::{
     Format, Found,
     array::{Array, ArraySource},
-    folder, npy,
+    ends, folder, npy,
 };
 use crate::{
     Error, Options,
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     files: npy::FORMAT.files,
     starts: Some(|bytes| bytes.starts_with(b"PK")),
     is_text: false,
-    in_folder: |name| name.ends_with(".npz"),
+    in_folder: |name| ends(name, &[".npz"]),
     together: Some(folder::by_number),
     open,
 };

@@ -33,7 +33,7 @@ use parquet::{
 use taste_choice::Choice;
 use taste_files::message::shortened;
 
-use super::{Format, Found, folder};
+use super::{Format, Found, ends, folder};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     columns::{Selection, select},
@@ -52,7 +52,7 @@ pub(super) const FORMAT: Format = Format {
     files: ["Parquet file", "Parquet files"],
     starts: Some(|bytes| bytes.starts_with(b"PAR1")),
     is_text: false,
-    in_folder: |name| [".parquet", ".pq"].iter().any(|ending| name.ends_with(ending)),
+    in_folder: |name| ends(name, &[".parquet", ".pq"]),
     together: Some(folder::by_name),
     open,
 };
