@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 use taste_conv::{After, Channels, Direction, Filter, Numbers, Window};
 
+/// Miri takes a thousand times as long.
+const CASES: u32 = if cfg!(miri) { 4 } else { 200 };
+
 struct Case {
     direction: Direction,
     windows: [Window; 2],
@@ -96,7 +99,7 @@ fn window() -> impl Strategy<Value = Window> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
     #[test]
     fn sums_are_those_of_the_definition(
         transposed in any::<bool>(),
