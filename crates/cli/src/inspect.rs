@@ -87,7 +87,7 @@ fn score(args: &InspectArgs) -> Result<()> {
         format!(
             "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most (entry {})",
             found.mean.typical,
-            count(found.mean.functions, "entry").replace("entrys", "entries"),
+            count(found.mean.functions, "entry"),
             found.mean.largest,
             found.mean.at
         ),

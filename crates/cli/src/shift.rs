@@ -248,7 +248,7 @@ fn many(report: &Report<'_>) -> String {
     }
     format!(
         "{found} of {} differ in a way that the model reacts to (Holm-adjusted, alpha = {})\n\n{}",
-        count(report.batches.len(), "batch").replace("batchs", "batches"),
+        count(report.batches.len(), "batch"),
         report.alpha,
         rows.render(0)
     )

@@ -1,34 +1,20 @@
 //! Writes every kind of figure, with made data, and a page that holds them all:
 //! `cargo run -p taste-report --example gallery -- FOLDER`.
 
-use std::{error::Error, f64::consts::TAU, fs, path::Path};
+use std::{error::Error, fs, path::Path};
 
 use ndarray::{Array2, Array3};
 use taste_report::{
     Bars, Figure, Heatmap, Histogram, Image, Lines, Page, Panel, Scale, Scatter, Section, Series,
     Table, Tone, chart::Field, number,
 };
-
-/// Random numbers that are the same every time.
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-}
+use taste_stats::random::Random;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
     let folder = Path::new(&folder);
     fs::create_dir_all(folder)?;
-    let mut random = Random(7);
+    let mut random = Random::new(7);
 
     let figures: Vec<(&str, Box<dyn Figure>, &str)> = vec![
         ("map", Box::new(map(&mut random)), "The map of one digit."),

@@ -49,3 +49,8 @@ fn draws(name: &str, count: usize) -> Result<usize, Error> {
 fn nan_is_far(score: f64) -> f64 {
     if score.is_nan() { f64::INFINITY } else { score }
 }
+
+/// The program in the readme runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
