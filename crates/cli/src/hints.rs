@@ -16,13 +16,17 @@ pub(crate) enum Reading {
 }
 
 /// The rest of the sentence, if a flag helps.
-pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
-    let text = error.to_string();
-    if text.ends_with(": give its shape") || text.ends_with(": give one") {
-        return Some(" with --shape");
-    }
+pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
     if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
         return Some(found);
+    }
+    from_flags(error, reading).map(str::to_owned)
+}
+
+fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
+    let engine = error.chain().find_map(|e| e.downcast_ref::<taste_engine::Error>());
+    if engine.is_some_and(|e| e.kind() == taste_engine::ErrorKind::OpenShape) {
+        return Some(" with --shape");
     }
     let chosen = reading == Reading::Flags;
     match problem(error)? {
@@ -50,16 +54,16 @@ pub(crate) fn about(file: &Path, error: &Detection) -> anyhow::Error {
     anyhow!("{}: {error}{}", file.display(), detection(error).unwrap_or_default())
 }
 
-fn detection(error: &Detection) -> Option<&'static str> {
-    match error {
-        Detection::TooFew(shortage) if shortage.hold_out.is_some() => {
-            Some(" (--held-out, --alpha)")
-        }
-        Detection::TooFew(_) => Some(" (--alpha)"),
-        Detection::NoMaps => Some(": fit it again with --map to see where a sample differs"),
-        Detection::KeepsRows { .. } => Some(" (--no-rows)"),
-        _ => None,
-    }
+fn detection(error: &Detection) -> Option<String> {
+    let hint = match error {
+        Detection::Setting { name, .. } => return Some(format!(" (--{name})")),
+        Detection::TooFew(shortage) if shortage.hold_out.is_some() => " (--held-out, --alpha)",
+        Detection::TooFew(_) => " (--alpha)",
+        Detection::NoMaps => ": fit it again with --map to see where a sample differs",
+        Detection::KeepsRows { .. } => " (--no-rows)",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 /// What is wrong with the data, if it is them.
@@ -102,16 +106,12 @@ mod tests {
         ];
         for error in errors {
             for reading in [Reading::Flags, Reading::Detector] {
-                assert_eq!(hint(&error, reading), Some("; --skip-bad leaves such out"));
+                assert_eq!(hint(&error, reading).as_deref(), Some("; --skip-bad leaves such out"));
             }
         }
         let options = Options { sample_shape: Some(vec![3]), ..Options::default() };
         let shape = Dataset::open(&path, &options).expect_err("two columns").into();
         assert!(hint(&shape, Reading::Flags).is_some_and(|hint| hint.contains("--columns")));
         assert_eq!(hint(&shape, Reading::Detector), None);
-        assert_eq!(
-            hint(&anyhow::anyhow!("x: give its shape"), Reading::Flags),
-            Some(" with --shape")
-        );
     }
 }

@@ -24,6 +24,14 @@ pub enum Error {
     /// Too few samples are left for the calibration.
     #[error("{0}")]
     TooFew(Shortage),
+    /// A setting that is out of range, or does not go with another.
+    #[error("{message}")]
+    Setting {
+        /// Its name: `alpha`.
+        name: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The detector has no maps.
     #[error("this detector has no maps")]
     NoMaps,
@@ -116,6 +124,11 @@ impl Error {
             _ => ErrorKind::Choice,
         }
     }
+}
+
+/// A setting that does not fit, in a sentence.
+pub(crate) fn unfit(name: &'static str, message: String) -> Error {
+    Error::Setting { name, message }
 }
 
 /// A request that does not fit, in a sentence.

@@ -47,7 +47,12 @@ impl Predictor {
             let rows: Value = noisy.slice_axis(Axis(0), part).to_owned().into();
             #[expect(clippy::cast_possible_truncation, reason = "levels are single precision")]
             let level: Value = ArrayD::from_elem(vec![rows.shape()[0], 1], level as f32).into();
-            let results = self.session.run(&[(INPUT, &rows), (LEVEL, &level)])?;
+            let mut feeds = vec![(INPUT, &rows)];
+            // A network for one noise level has no input for it.
+            if self.session.inputs().any(|input| input.name == LEVEL) {
+                feeds.push((LEVEL, &level));
+            }
+            let results = self.session.run(&feeds)?;
             let result = results.first().map(Value::to_f32).filter(|r| r.shape() == rows.shape());
             let result = result.ok_or_else(|| request("the engine gave no noise"))?;
             found.slice_axis_mut(Axis(0), part).assign(&result);

@@ -99,7 +99,8 @@ pub(crate) struct FitArgs {
 
 /// What stands below the arguments: the tables, and examples.
 pub(crate) fn after_help() -> String {
-    let tables = ["methods", "score-models", "stein-operators", "aggregates"].map(choices::table);
+    let tables =
+        ["methods", "score-models", "targets", "stein-operators", "aggregates"].map(choices::table);
     format!("{}\n{EXAMPLES}", tables.join("\n"))
 }
 

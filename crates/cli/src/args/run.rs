@@ -50,9 +50,10 @@ impl EngineArgs {
         Ok(taste_detector::Engine { backend: self.backend()?, threads: self.threads() })
     }
 
-    /// How many threads.
+    /// How many threads, for engines and for statistics.
     pub(crate) fn threads(&self) -> usize {
-        taste_threads::count(self.threads.map(usize::from))
+        taste_threads::set(self.threads.map_or(0, usize::from));
+        taste_threads::count(None)
     }
 }
 

@@ -20,7 +20,7 @@ fn files(place: &Place, folder: &str) -> Vec<String> {
 fn maps_and_bars_of_a_table() {
     let place = fitted();
     let run = place.ok("explain detector.onnx new.npy -o out --most 3");
-    assert_eq!(run.err.trim_end(), "wrote out/maps.npy and 4 pictures in out");
+    assert_eq!(run.err.trim_end(), "wrote out/maps.npy and 4 images in out");
     assert!(run.out.starts_with("column"), "{}", run.out);
     let found = files(&place, "out");
     assert_eq!(found.len(), 6);

@@ -89,7 +89,7 @@ fn every_score_model_that_is_fitted_here_works() {
         works(&place, &format!("--score {score}"));
         let manifest = place.json(&format!("{FIT} --score {score} --json -q"));
         let family = score.split(':').next().unwrap();
-        assert_eq!(manifest["score"]["family"], family, "{manifest}");
+        assert_eq!(manifest["method"]["facts"]["score_model"]["family"], family, "{manifest}");
         let fitted = manifest["data"]["fitted"].as_u64().unwrap();
         assert_eq!(fitted == 0, score == "standard-normal", "{score}: {fitted}");
     }
@@ -173,13 +173,13 @@ fn the_report_and_the_manifest_say_what_was_done() {
     assert_eq!(run.err.trim_end(), "wrote detector.onnx");
     let manifest =
         place.json(&format!("{FIT} --score gaussian --json --alpha 0.1 --tail two-sided"));
-    assert_eq!(manifest["seed"], 5);
+    assert_eq!(manifest["settings"]["seed"], 5);
     assert_eq!(
-        (&manifest["decision"]["alpha"], &manifest["tail"]),
+        (&manifest["decision"]["alpha"], &manifest["method"]["facts"]["tail"]),
         (&0.1.into(), &"two-sided".into())
     );
     let data = &manifest["data"];
-    let parts = ["fitted", "adjusted", "calibrated"].map(|key| data[key].as_u64().unwrap());
+    let parts = ["fitted", "tails", "calibrated"].map(|key| data[key].as_u64().unwrap());
     assert_eq!(parts.iter().sum::<u64>(), 500);
     let quiet = place.ok(&format!("{FIT} --score gaussian --quiet"));
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
@@ -248,9 +248,7 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
         assert_eq!(counts.iter().sum::<u64>(), 10, "{score}: {data}");
         assert!(counts[0] > 0 && counts[1] > 0, "{score}: {data}");
         let run = place.ok(&flags);
-        for words in
-            ["entries; it was fitted without them", "no finite residual", "(c) have one value"]
-        {
+        for words in ["entries; they were left out", "no finite score", "(c) have one value"] {
             assert!(run.out.contains(words), "{score}: {words}\n{}", run.out);
         }
     }
@@ -283,7 +281,7 @@ fn wrong_requests_are_refused_in_a_sentence() {
         ),
         (
             "--score gaussian --target logit:1 --aggregate predicted",
-            "the target logit:1 is one function, and --aggregate predicted",
+            "the target logit:1 has one residual, and the aggregate predicted",
         ),
         ("--score gaussian --target energy --aggregate predicted", "leave one of the two out"),
         (

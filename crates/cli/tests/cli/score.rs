@@ -107,7 +107,7 @@ fn rows_that_are_not_finite_are_flagged_and_counted() {
     place.write("spoilt.npy", &rows.into_dyn());
     let clean = place.ok("score detector.onnx new.npy -q").out;
     let run = place.ok("score detector.onnx spoilt.npy");
-    assert!(run.err.contains("warning: 3 samples have no finite residual"), "{}", run.err);
+    assert!(run.err.contains("warning: 3 samples have no finite score"), "{}", run.err);
     for (i, (a, b)) in clean.lines().zip(run.out.lines()).enumerate().skip(1) {
         if [4, 8, 10].contains(&i) {
             assert!(b.ends_with(",true") && b.contains("NaN"), "{b}");

@@ -109,7 +109,7 @@ fn several_batches_are_judged_together() {
 #[test]
 fn alpha_and_permutations_must_go_together() {
     let place = batches();
-    let message = "--permutations 999 or more can reach alpha = 0.001";
+    let message = "999 or more can reach alpha = 0.001 (--permutations)";
     place.fails("test detector.onnx same.npy --alpha 0.001 --permutations 99", message);
     place.run("test detector.onnx same.npy --alpha 0.001 --permutations 999");
     place.fails("test detector.onnx same.npy --alpha 0", "between 0 and 1");

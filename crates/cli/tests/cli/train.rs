@@ -49,7 +49,7 @@ fn a_detector_with_a_trained_score_takes_one_command() {
     let spec = "train:steps=300,width=32";
     let fit = format!("fit --model model.onnx --data train.npy --score {spec} --seed 5");
     let manifest = place.json(&format!("{fit} -o one.onnx --json -q"));
-    let score = &manifest["score"];
+    let score = &manifest["method"]["facts"]["score_model"];
     assert_eq!((&score["family"], &score["steps"]), (&"train".into(), &300.into()));
     for key in ["held_out_loss", "gaussian_loss", "stein_ratio", "stein_ratio_error"] {
         assert!(score[key].as_f64().is_some_and(f64::is_finite), "{key} in {score}");
@@ -79,8 +79,8 @@ fn unknown_score_models_are_told_of_train() {
         ("trained", "train[:sigma=0.2]"),
         ("gauss", "ddpm:FILE"),
         ("train:depth=3", "\"depth=3\" means nothing here"),
-        ("train:sigma=-1", "sigma=-1 is out of range"),
-        ("train:steps=0", "steps=0 is out of range"),
+        ("train:sigma=-1", "sigma wants a number from 0.0001 to 10"),
+        ("train:steps=0", "steps wants"),
     ] {
         place.fails(&format!("{fit} {spec}"), message);
     }
@@ -339,7 +339,7 @@ fn what_can_not_be_learned_is_one_sentence() {
         ("--augment flip", "can't be mirrored"),
         ("--augment turn", "neither flip nor shift"),
         ("--average 2", "the average must keep a share"),
-        ("--network conv", "a convolution takes pictures"),
+        ("--network conv", "a convolution takes images"),
         ("--checkpoint-every -1", "no time in seconds"),
         ("--out train.npy", "overwrite what is read"),
         ("--report m.onnx", "the same file"),

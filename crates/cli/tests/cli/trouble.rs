@@ -59,7 +59,10 @@ fn a_damaged_detector_is_told_in_a_sentence_by_every_command() {
         place.fails(&format!("explain {name} train.npy -o maps"), message);
         place.fails(&format!("edit {name}"), message);
     }
-    place.fails("score reading.onnx train.npy", "reading.onnx: how data are read");
+    place.fails(
+        "score reading.onnx train.npy",
+        "reading.onnx: this detector is damaged: the manifest",
+    );
 }
 
 #[test]

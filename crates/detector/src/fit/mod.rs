@@ -12,8 +12,8 @@ use taste_engine::Model;
 
 use crate::{
     Described, Detector, Engine, Error, Method, Progress, Settings,
+    error::unfit,
     passes::{self, Source},
-    refused,
 };
 use counting::Counting;
 pub use fitting::{Fitting, Next};
@@ -127,15 +127,13 @@ impl<'a> Fit<'a> {
     ) -> Result<Fitting<'f>, Error> {
         let alpha = self.settings.alpha;
         if !(alpha > 0.0 && alpha < 1.0) {
-            return Err(refused(format!(
-                "alpha is a false-positive rate between 0 and 1, not {alpha}"
-            )));
+            let message = format!("alpha is a false-positive rate between 0 and 1, not {alpha}");
+            return Err(unfit("alpha", message));
         }
         let tails = self.settings.tails;
         if !(tails > 0.0 && tails < 1.0) {
-            return Err(refused(format!(
-                "the share for the tails lies between 0 and 1, not {tails}"
-            )));
+            let message = format!("the share for the tails lies between 0 and 1, not {tails}");
+            return Err(unfit("tails", message));
         }
         let needs = self.method.needs();
         if let Some(rows) = needs.keeps.filter(|_| !self.settings.may_keep_rows) {

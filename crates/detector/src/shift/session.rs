@@ -5,7 +5,7 @@ use taste_data::Samples;
 use taste_stats::multiple::holm;
 
 use super::{Batch, Shift};
-use crate::{Detector, Error, Progress, Scorer, refused};
+use crate::{Detector, Error, Progress, Scorer, error::unfit, refused};
 
 /// How batches are tested.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,22 +47,25 @@ impl TestSettings {
 
     fn check(&self) -> Result<(), Error> {
         if !(self.alpha > 0.0 && self.alpha < 1.0) {
-            return Err(refused(format!("alpha lies between 0 and 1, and is {}", self.alpha)));
+            let message = format!("alpha lies between 0 and 1, and is {}", self.alpha);
+            return Err(unfit("alpha", message));
         }
         if self.least_effect.is_nan() || self.least_effect < 0.0 {
-            return Err(refused(format!(
+            let message = format!(
                 "the least effect is a number of standard deviations from 0 on, and not {}",
                 self.least_effect
-            )));
+            );
+            return Err(unfit("least-effect", message));
         }
         if self.least_p_value() > self.alpha {
-            return Err(refused(format!(
+            let message = format!(
                 "{} permutations give no p-value below {:.3}: {} or more can reach alpha = {}",
                 self.permutations,
                 self.least_p_value(),
                 self.permutations_for(1),
                 self.alpha
-            )));
+            );
+            return Err(unfit("permutations", message));
         }
         Ok(())
     }
