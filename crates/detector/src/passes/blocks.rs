@@ -34,6 +34,8 @@ impl Sum {
 struct Node {
     /// How many levels above the leaves; none for a fragment.
     level: Option<u32>,
+    /// One past its last row.
+    end: u64,
     sums: Vec<Sum>,
 }
 
@@ -56,9 +58,15 @@ impl Blocks {
         self.size
     }
 
-    /// Adds the sums of rows from `first` on: of a whole block, or of a part of one.
-    pub(super) fn add(&mut self, first: u64, whole: bool, sums: Vec<Sum>) -> Result<(), Error> {
-        self.insert(first, Node { level: whole.then_some(0), sums })
+    /// Adds the sums of the rows from `first` up to `end`: of a whole block, or of a part of one.
+    pub(super) fn add(
+        &mut self,
+        first: u64,
+        end: u64,
+        whole: bool,
+        sums: Vec<Sum>,
+    ) -> Result<(), Error> {
+        self.insert(first, Node { level: whole.then_some(0), end, sums })
     }
 
     /// Adds what another part of the data gave.
@@ -70,7 +78,9 @@ impl Blocks {
     }
 
     fn insert(&mut self, mut first: u64, mut node: Node) -> Result<(), Error> {
-        if self.nodes.contains_key(&first) {
+        let reaches_in = self.nodes.range(..=first).next_back().is_some_and(|(_, n)| n.end > first);
+        let reaches_out = self.nodes.range(first..).next().is_some_and(|(f, _)| *f < node.end);
+        if reaches_in || reaches_out {
             return Err(Error::Parts(format!("rows from {first} on were counted twice")));
         }
         while let Some(level) = node.level {
@@ -86,7 +96,8 @@ impl Blocks {
                 a.merge(b)?;
             }
             first = first.min(sibling);
-            node = Node { level: Some(level + 1), sums: left.sums };
+            let end = left.end.max(right.end);
+            node = Node { level: Some(level + 1), end, sums: left.sums };
         }
         self.nodes.insert(first, node);
         Ok(())
@@ -125,7 +136,8 @@ mod tests {
         let mut start = from;
         while start < to {
             let end = to.min((start / 8 + 1) * 8);
-            blocks.add(start as u64, end - start == 8, leaf(&rows[start..end])).expect("new");
+            let whole = end - start == 8;
+            blocks.add(start as u64, end as u64, whole, leaf(&rows[start..end])).expect("new");
             start = end;
         }
         blocks
@@ -156,8 +168,13 @@ mod tests {
     #[test]
     fn a_part_that_comes_twice_is_refused() {
         let rows: Vec<f64> = (0..40).map(f64::from).collect();
-        let mut blocks = part(&rows, 0, 20);
-        let message = blocks.merge(part(&rows, 16, 20)).expect_err("twice").to_string();
-        assert!(message.contains("counted twice"), "{message}");
+        // A fragment, a block within a larger node, parts that overlap on either side.
+        for (first, second) in
+            [((0, 20), (16, 20)), ((0, 32), (8, 16)), ((4, 7), (0, 5)), ((0, 5), (4, 7))]
+        {
+            let mut blocks = part(&rows, first.0, first.1);
+            let message = blocks.merge(part(&rows, second.0, second.1)).expect_err("twice");
+            assert!(message.to_string().contains("counted twice"), "{message}");
+        }
     }
 }

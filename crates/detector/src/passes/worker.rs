@@ -20,9 +20,16 @@ pub struct Worker<'p> {
     state: State,
     /// Samples that wait until a chunk is full.
     waiting: Vec<Sample>,
-    /// The first row of the block at hand, its rows so far, and their sums.
-    block: Option<(u64, u64)>,
+    /// The block at hand, and the sums of its rows so far.
+    block: Option<Block>,
     sums: Vec<Sum>,
+}
+
+/// The rows of a block so far.
+struct Block {
+    first: u64,
+    last: u64,
+    rows: u64,
 }
 
 struct Sample {
@@ -97,10 +104,13 @@ impl<'p> Worker<'p> {
     fn turn_to(&mut self, row: u64) -> Result<(), Error> {
         let size = self.state.blocks.size();
         match &mut self.block {
-            Some((first, rows)) if *first / size == row / size => *rows += 1,
+            Some(block) if block.first / size == row / size => {
+                block.rows += 1;
+                block.last = row;
+            }
             _ => {
                 self.close()?;
-                self.block = Some((row, 1));
+                self.block = Some(Block { first: row, last: row, rows: 1 });
             }
         }
         Ok(())
@@ -110,11 +120,11 @@ impl<'p> Worker<'p> {
     fn close(&mut self) -> Result<(), Error> {
         self.flush()?;
         let sums = std::mem::take(&mut self.sums);
-        if let Some((first, rows)) = self.block.take()
+        if let Some(Block { first, last, rows }) = self.block.take()
             && !sums.is_empty()
         {
             let whole = rows == self.state.blocks.size();
-            self.state.blocks.add(first, whole, sums)?;
+            self.state.blocks.add(first, last + 1, whole, sums)?;
         }
         Ok(())
     }
