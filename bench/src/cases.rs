@@ -1,6 +1,6 @@
 //! What is measured.
 
-use taste_engine::{Method, Request, Target, Wants};
+use taste_engine::{LaplacianMethod, Request, Target, Wants};
 
 /// A case of the other side, and what is run beside it here.
 pub(crate) struct Case {
@@ -17,25 +17,18 @@ pub(crate) struct Case {
 pub(crate) struct Here {
     pub(crate) what: &'static str,
     pub(crate) target: Option<Target>,
-    pub(crate) method: Method,
+    pub(crate) method: LaplacianMethod,
     pub(crate) wants: Wants,
 }
 
 impl Here {
     pub(crate) fn request(&self, seed: u64) -> Request {
         let Self { target, method, wants, .. } = *self;
-        Request { target, method, wants, seed, ..Request::default() }
+        Request { target, laplacian_method: method, wants, seed, ..Request::default() }
     }
 }
 
-const NONE: Wants = Wants {
-    gradient: false,
-    laplacian: false,
-    stderr: false,
-    diagonal: false,
-    drift: false,
-    jacobian: false,
-};
+const NONE: Wants = Wants::NONE;
 const LAPLACIAN: Wants = Wants { laplacian: true, ..NONE };
 
 /// The convolutional networks first: JAX, once loaded, keeps threads of its own.
@@ -56,22 +49,22 @@ pub(crate) fn cases() -> Vec<Case> {
         let case = |name, other, here| Case { name, other, model, batch: 64, here: vec![here] };
         let here = |what, method, wants| Here { what, target: None, method, wants };
         let residual = Here {
-            target: Some(Target::EveryProb),
-            ..here("closed-form", Method::ClosedForm, Wants { drift: true, ..LAPLACIAN })
+            target: Some(Target::every_prob()),
+            ..here("closed-form", LaplacianMethod::CLOSED_FORM, Wants { drift: true, ..LAPLACIAN })
         };
         let gradient = Wants { gradient: true, ..NONE };
         cases.extend([
-            case(names[0], "PyTorch forward", here("forward", Method::Auto, NONE)),
-            case(names[1], "PyTorch autograd", here("gradient", Method::Auto, gradient)),
+            case(names[0], "PyTorch forward", here("forward", LaplacianMethod::AUTO, NONE)),
+            case(names[1], "PyTorch autograd", here("gradient", LaplacianMethod::AUTO, gradient)),
             case(names[2], "PyTorch closed form", residual),
             case(
                 names[3],
                 "PyTorch Hutchinson, 5 probes",
-                here("probe:2", Method::Probe(2), LAPLACIAN),
+                here("probe:2", LaplacianMethod::probe(2), LAPLACIAN),
             ),
         ]);
     }
-    let exact = |what, wants| Here { what, target: None, method: Method::Exact, wants };
+    let exact = |what, wants| Here { what, target: None, method: LaplacianMethod::EXACT, wants };
     let gelu = |name, other, here| Case { name, other, model: "gelu", batch: 16, here };
     cases.push(gelu(
         "gelu-hessian-diagonal",

@@ -5,14 +5,15 @@ use std::{path::Path, time::Instant};
 use ndarray::Zip;
 use taste_data::npy;
 use taste_engine::{Backend, Compiled, Model, Outputs, Value};
+use taste_stats::quantile;
 
 use crate::{
     Options, Outcome,
     cases::{Case, Here},
 };
 
-/// Results on both sides may be this far apart, relative to their norm: single precision, and a `ReLU` here and there whose
-/// input rounds across zero.
+/// Results on both sides may be this far apart, relative to their norm: single precision, and a `ReLU` here and there
+/// whose input rounds across zero.
 const AGREE: f64 = 0.02;
 
 /// A derivative in an engine, with its inputs and times.
@@ -56,8 +57,8 @@ impl Runner {
         let input =
             |name: &str| read(&options.work.join(format!("{}_{name}.npy", case.model)), case.batch);
         let mut feeds = vec![(derived.wrt().to_owned(), input("x")?)];
-        if here.wants.drift {
-            feeds.push(("score".to_owned(), input("score")?));
+        if let Some(field) = derived.field() {
+            feeds.push((field.to_owned(), input("score")?));
         }
         let backend = backend.name();
         Ok(Self { what: here.what, backend, compiled, feeds, times: Vec::new() })
@@ -78,18 +79,11 @@ impl Runner {
 
     /// Runs for the first time, and compares what is exact with the other side's numbers.
     pub(crate) fn warm_up(&mut self, options: &Options, case: &Case) -> Outcome<()> {
-        let stochastic = self.compiled.derived().method().is_stochastic();
+        let stochastic = self.compiled.derived().laplacian_method().is_stochastic();
         let results = self.run()?;
-        let named = [
-            ("value", Some(results.value)),
-            ("gradient", results.gradient),
-            ("laplacian", results.laplacian.filter(|_| !stochastic)),
-            ("diagonal", results.diagonal),
-            ("drift", results.drift),
-        ];
-        for (name, here) in named {
+        for (name, here) in results.present().filter(|(n, _)| *n != "laplacian" || !stochastic) {
             let path = options.work.join(format!("{}_{name}.npy", case.name));
-            if let (Some(here), true) = (here, path.exists()) {
+            if path.exists() {
                 let there = read(&path, case.batch)?.to_f64();
                 let here = here.to_f64();
                 let (mut off, mut size) = (0.0, 0.0);
@@ -112,14 +106,7 @@ impl Runner {
     }
 }
 
-/// The middle of some numbers.
+/// The median; NaN without numbers.
 pub(crate) fn median(numbers: &[f64]) -> f64 {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
+    quantile::median(numbers).unwrap_or(f64::NAN)
 }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use clap::Parser;
-use taste_engine::{Backend, Method, Request, Target, Wants};
+use taste_engine::{Backend, Request, Target, Wants};
 
 use crate::{
     cases::{Case, cases},
@@ -36,11 +36,11 @@ struct Options {
     /// A CIFAR-10 test batch (`test_batch.bin.gz`); without it ResNet-20 sees smooth noise.
     #[arg(long)]
     cifar: Option<PathBuf>,
-    /// The paper's MNIST network as `taste train classifier --network paper-mnist --pad 64x64` writes it; without it its weights
-    /// are random.
+    /// The paper's MNIST network as `taste train classifier --network paper-mnist --pad 64x64` writes it; without it
+    /// its weights are random.
     #[arg(long)]
     mnist: Option<PathBuf>,
-    /// MNIST test pictures (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
+    /// MNIST test images (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
     #[arg(long)]
     digits: Option<PathBuf>,
     /// A Python with torch, jax, folx, onnx and onnxruntime.
@@ -72,7 +72,7 @@ struct Options {
     alone: bool,
 }
 
-const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
+const BACKENDS: [Backend; 2] = [Backend::RTEN, Backend::ORT];
 /// Between turns, so that one side's threads are asleep when the other's start.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -158,15 +158,15 @@ fn measure(
         );
     }
     for here in &case.here {
-        if let (Method::Probe(_), Some(other)) = (here.method, &mut other) {
+        if let ("probe", Some(other)) = (here.method.kind().choice.name, &mut other) {
             notes.push(compare_variance(options, case, here, other)?);
         }
     }
     Ok(())
 }
 
-/// How long the operations of a derivative take at the machine's best, whoever computes them: a gradient has those of two forward
-/// passes, the closed form those of one and of a product with the Jacobian for all classes but one.
+/// How long the operations of a derivative take at the machine's best, whoever computes them: a gradient has those of
+/// two forward passes, the closed form those of one and of a product with the Jacobian for all classes but one.
 fn arithmetic(model: &str, other: &mut OtherSide) -> Outcome<String> {
     let told = other.ask("arithmetic", model)?;
     let number = |name: &str| told[name].as_f64().ok_or("no arithmetic");
@@ -197,7 +197,7 @@ fn compare_variance(
     let draws: Vec<Vec<f64>> = (0..30)
         .map(|seed| -> Outcome<Vec<f64>> {
             let derived = model.derive(&here.request(seed))?;
-            let mut compiled = derived.compile(&Backend::Rten, options.threads)?;
+            let compiled = derived.compile(&Backend::RTEN, options.threads)?;
             let results = compiled.run(&[(derived.wrt(), &x)], 0)?;
             Ok(results.laplacian.ok_or("no Laplacian")?.to_f64().into_iter().collect())
         })
@@ -222,8 +222,8 @@ fn compare_variance(
     ))
 }
 
-/// Deriving and compiling all-class residuals with maps, of networks of different depth. Some engines put work off to the first
-/// run: what that takes longer than the second counts as well.
+/// Deriving and compiling all-class residuals with maps, of networks of different depth. Some engines put work off to
+/// the first run: what that takes longer than the second counts as well.
 fn growth(options: &Options) -> Outcome<()> {
     println!("\n| network | nodes | derive | compile, rten | compile, ort |");
     println!("|---|---|---|---|---|");
@@ -232,7 +232,7 @@ fn growth(options: &Options) -> Outcome<()> {
     for name in ["resnet20", "resnet56"] {
         let model = open(options, name)?;
         let wants = Wants { laplacian: true, drift: true, diagonal: true, ..Wants::default() };
-        let asked = Request { target: Some(Target::EveryProb), wants, ..Request::default() };
+        let asked = Request { target: Some(Target::every_prob()), wants, ..Request::default() };
         let (mut deriving, mut compiling) = (Vec::new(), [Vec::new(), Vec::new()]);
         let mut nodes = 0;
         for _ in 0..5 {
@@ -243,8 +243,9 @@ fn growth(options: &Options) -> Outcome<()> {
             for (backend, times) in BACKENDS.iter().zip(&mut compiling) {
                 let start = Instant::now();
                 match derived.compile(backend, options.threads) {
-                    Ok(mut compiled) => {
-                        let mut run = || compiled.run(&[(derived.wrt(), &x), ("score", &score)], 0);
+                    Ok(compiled) => {
+                        let field = derived.field().ok_or("no field")?;
+                        let run = || compiled.run(&[(derived.wrt(), &x), (field, &score)], 0);
                         run()?;
                         let (first, start) = (start.elapsed(), Instant::now());
                         run()?;

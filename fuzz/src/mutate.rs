@@ -10,107 +10,24 @@ use taste_onnx::{
     },
 };
 
-use crate::words;
-
-/// Integers that break arithmetic.
-const INTS: &[i64] = &[
-    0,
-    1,
-    -1,
-    2,
-    -2,
-    3,
-    4,
-    5,
-    7,
-    8,
-    9,
-    16,
-    64,
-    100,
-    1000,
-    1009,
-    4096,
-    1 << 16,
-    1 << 20,
-    1 << 24,
-    (1 << 31) - 1,
-    1 << 31,
-    1 << 32,
-    1 << 33,
-    -(1 << 31),
-    1 << 40,
-    1 << 53,
-    1 << 62,
-    -(1 << 62),
-    i64::MAX,
-    i64::MAX - 1,
-    i64::MIN,
-    i64::MIN + 1,
-];
-const FLOATS: &[f32] = &[
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    2.0,
-    1e-30,
-    1e30,
-    -1e30,
-    f32::MAX,
-    f32::INFINITY,
-    f32::NEG_INFINITY,
-    f32::NAN,
-    1e-7,
-    3.7,
-];
-
-/// A small generator: the same changes for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        if of.is_empty() { None } else { of.get(self.below(of.len())) }
-    }
-
-    fn pick_mut<'a, T>(&mut self, of: &'a mut [T]) -> Option<&'a mut T> {
-        let n = self.below(of.len());
-        of.get_mut(n)
-    }
-
-    fn int(&mut self, near: i64) -> i64 {
-        match self.below(4) {
-            0 => near.wrapping_add(self.below(7) as i64 - 3),
-            1 => self.below(6) as i64,
-            _ => INTS[self.below(INTS.len())],
-        }
-    }
-}
+use crate::{draws::Draws, metadata, seeds::words};
 
 /// Changes a model a few times; nothing if the bytes are no model.
-pub fn mutate(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
+pub(crate) fn mutate(bytes: &[u8], seed: u64) -> Option<Vec<u8>> {
     let mut proto = Model::from_bytes(bytes, None).ok()?.proto;
-    let mut r = Random(seed);
+    let mut r = Draws::new(seed);
     for _ in 0..1 + r.below(4) {
         change(&mut proto, &mut r);
     }
     Model::new(proto).to_bytes().ok()
 }
 
-fn change(model: &mut ModelProto, r: &mut Random) {
+fn change(model: &mut ModelProto, r: &mut Draws) {
+    // Only detectors have metadata.
+    if !model.metadata_props.is_empty() && r.below(3) == 0 {
+        metadata::change(&mut model.metadata_props, r);
+        return;
+    }
     if r.below(40) == 0 {
         if let Some(opset) = r.pick_mut(&mut model.opset_import) {
             opset.version = if r.below(8) == 0 { r.int(20) } else { 7 + r.below(18) as i64 };
@@ -135,7 +52,7 @@ fn change(model: &mut ModelProto, r: &mut Random) {
 }
 
 /// Moves the graph's nodes into a function that the graph calls.
-fn outline(model: &mut ModelProto, r: &mut Random) {
+fn outline(model: &mut ModelProto, r: &mut Draws) {
     let Some(graph) = &mut model.graph else { return };
     let function = FunctionProto {
         name: "F".into(),
@@ -164,7 +81,7 @@ fn names_of(nodes: &[NodeProto]) -> Vec<String> {
     nodes.iter().flat_map(|n| n.input.iter().chain(&n.output)).cloned().collect()
 }
 
-fn graph_change(graph: &mut GraphProto, r: &mut Random) {
+fn graph_change(graph: &mut GraphProto, r: &mut Draws) {
     let mut names = names_of(&graph.node);
     names.extend(graph.input.iter().map(|i| i.name.clone()));
     names.extend(graph.initializer.iter().map(|t| t.name.clone()));
@@ -230,7 +147,7 @@ fn graph_change(graph: &mut GraphProto, r: &mut Random) {
 }
 
 /// A node between a value and the ones that use it.
-fn insert_node(graph: &mut GraphProto, names: &[String], r: &mut Random) {
+fn insert_node(graph: &mut GraphProto, names: &[String], r: &mut Draws) {
     let (operators, _) = words();
     let Some(op) = r.pick(operators) else { return };
     let fresh = format!("v{}", graph.node.len() + graph.initializer.len());
@@ -269,7 +186,7 @@ fn insert_node(graph: &mut GraphProto, names: &[String], r: &mut Random) {
     graph.node.push(node);
 }
 
-fn node_change(node: &mut NodeProto, names: &[String], r: &mut Random) {
+fn node_change(node: &mut NodeProto, names: &[String], r: &mut Draws) {
     let (operators, attributes) = words();
     match r.below(12) {
         0 => {
@@ -324,12 +241,12 @@ fn node_change(node: &mut NodeProto, names: &[String], r: &mut Random) {
     }
 }
 
-fn attribute_change(attribute: &mut AttributeProto, r: &mut Random) {
+fn attribute_change(attribute: &mut AttributeProto, r: &mut Draws) {
     if let Some(i) = &mut attribute.i {
         *i = r.int(*i);
     }
     if attribute.f.is_some() {
-        attribute.f = Some(FLOATS[r.below(FLOATS.len())]);
+        attribute.f = Some(r.float());
     }
     if let Some(s) = &mut attribute.s {
         if let Some(byte) = r.pick_mut(s) {
@@ -355,12 +272,12 @@ fn attribute_change(attribute: &mut AttributeProto, r: &mut Random) {
         }
     }
     if let Some(v) = r.pick_mut(&mut attribute.floats) {
-        *v = FLOATS[r.below(FLOATS.len())];
+        *v = r.float();
     }
 }
 
 /// Other elements, another type or another shape; mostly one that fits the data.
-fn tensor_change(tensor: &mut TensorProto, r: &mut Random) {
+fn tensor_change(tensor: &mut TensorProto, r: &mut Draws) {
     match r.below(10) {
         0 => {
             if let Some(d) = r.pick_mut(&mut tensor.dims) {
@@ -373,8 +290,7 @@ fn tensor_change(tensor: &mut TensorProto, r: &mut Random) {
             let dims: Vec<usize> = (0..r.below(4)).map(|_| r.below(4)).collect();
             let count = dims.iter().product();
             *tensor = if r.below(2) == 0 {
-                let values: Vec<f64> =
-                    (0..count).map(|_| f64::from(FLOATS[r.below(FLOATS.len())])).collect();
+                let values: Vec<f64> = (0..count).map(|_| f64::from(r.float())).collect();
                 taste_onnx::builders::tensor_f64(&name, &dims, &values)
             } else {
                 let values: Vec<i64> = (0..count).map(|_| r.int(1)).collect();
@@ -398,8 +314,8 @@ fn tensor_change(tensor: &mut TensorProto, r: &mut Random) {
             let size = elem.size().unwrap_or(1).max(1);
             let at = r.below(raw.len() / size) * size;
             let value: Vec<u8> = match elem {
-                ElemType::F32 => FLOATS[r.below(FLOATS.len())].to_le_bytes().to_vec(),
-                ElemType::F64 => f64::from(FLOATS[r.below(FLOATS.len())]).to_le_bytes().to_vec(),
+                ElemType::F32 => r.float().to_le_bytes().to_vec(),
+                ElemType::F64 => f64::from(r.float()).to_le_bytes().to_vec(),
                 _ => r.int(1).to_le_bytes().to_vec(),
             };
             if let Some(place) = raw.get_mut(at..at + size) {
@@ -412,7 +328,7 @@ fn tensor_change(tensor: &mut TensorProto, r: &mut Random) {
     }
 }
 
-fn info_change(info: &mut ValueInfoProto, r: &mut Random) {
+fn info_change(info: &mut ValueInfoProto, r: &mut Draws) {
     let Some(type_proto::Value::TensorType(tensor)) =
         info.r#type.as_mut().and_then(|t| t.value.as_mut())
     else {

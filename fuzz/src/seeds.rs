@@ -9,6 +9,11 @@ use taste_onnx::{
 };
 use taste_ops::{Argument, Entry, Sample, operators};
 
+use crate::detector;
+
+/// The name of a file and its bytes.
+type Seed = (String, Vec<u8>);
+
 fn tensor(name: &str, tensor: &Tensor) -> TensorProto {
     match tensor {
         Tensor::Float(a) => {
@@ -67,7 +72,7 @@ fn model(entry: &Entry, sample: &Sample) -> Option<Vec<u8>> {
 }
 
 /// Every sample as a file, with a name.
-fn seeds() -> Vec<(String, Vec<u8>)> {
+fn seeds() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for entry in operators() {
         for (i, sample) in (entry.samples)().iter().enumerate() {
@@ -78,7 +83,7 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
 }
 
 /// The names of operators and of attributes.
-pub fn words() -> &'static (Vec<&'static str>, Vec<String>) {
+pub(crate) fn words() -> &'static (Vec<&'static str>, Vec<String>) {
     static WORDS: OnceLock<(Vec<&'static str>, Vec<String>)> = OnceLock::new();
     WORDS.get_or_init(|| {
         let mut attributes = BTreeSet::new();
@@ -91,36 +96,32 @@ pub fn words() -> &'static (Vec<&'static str>, Vec<String>) {
     })
 }
 
-/// Writes the seed corpus and the dictionary into this folder.
-pub fn write_seeds() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let corpus = root.join("corpus/import");
-    fs::create_dir_all(&corpus)?;
-    for (name, bytes) in seeds() {
-        fs::write(corpus.join(name), bytes)?;
+/// Writes the corpus and the dictionary of a target if the variable `TASTE_SEEDS` is set.
+pub fn write_seeds_if_asked(target: &str) {
+    if std::env::var_os("TASTE_SEEDS").is_some()
+        && let Err(e) = write_seeds(target)
+    {
+        eprintln!("no seeds: {e}");
     }
-    let golden = root.join("../crates/engine/tests/fixtures/golden");
-    for exporter in fs::read_dir(golden)? {
-        let exporter = exporter?.path();
-        if !exporter.is_dir() {
-            continue;
-        }
-        for case in fs::read_dir(&exporter)? {
-            let case = case?.path();
-            let bytes = fs::read(case.join("model.onnx")).unwrap_or_default();
-            if !bytes.is_empty() && bytes.len() < 50 << 10 {
-                let place = case.strip_prefix(root.join("..")).unwrap_or(&case);
-                let name: Vec<_> =
-                    place.iter().rev().take(2).map(|p| p.to_string_lossy()).collect();
-                fs::write(corpus.join(format!("golden-{}.onnx", name.join("-"))), bytes)?;
+}
+
+fn write_seeds(target: &str) -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = root.join("corpus").join(target);
+    fs::create_dir_all(&corpus)?;
+    let regressions = root.join("../crates/ops/tests/regressions");
+    if target == "detector" {
+        for (name, seed) in detector::seeds()? {
+            let path = corpus.join(format!("{name}.onnx"));
+            seed.save(&path)?;
+            for (kept, hostile) in files(&regressions)? {
+                let bytes = disguised(&fs::read(&path)?, &hostile)?;
+                fs::write(corpus.join(format!("{name}-{kept}")), bytes)?;
             }
         }
-    }
-    let regressions = root.join("../crates/ops/tests/regressions");
-    for kept in fs::read_dir(regressions).into_iter().flatten() {
-        let kept = kept?.path();
-        if let Some(name) = kept.file_name() {
-            fs::copy(&kept, corpus.join(name))?;
+    } else {
+        for (name, bytes) in seeds().into_iter().chain(golden(root)?).chain(files(&regressions)?) {
+            fs::write(corpus.join(name), bytes)?;
         }
     }
     let mut dictionary = String::new();
@@ -128,6 +129,48 @@ pub fn write_seeds() -> Result<(), Box<dyn Error>> {
     for word in operators.iter().copied().chain(attributes.iter().map(String::as_str)) {
         writeln!(dictionary, "{word:?}")?;
     }
-    fs::write(root.join("import.dict"), dictionary)?;
+    fs::write(root.join(format!("{target}.dict")), dictionary)?;
     Ok(())
+}
+
+/// The files of a folder with their names.
+fn files(folder: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        found.push((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?));
+    }
+    Ok(found)
+}
+
+/// A hostile graph with the manifest and the constants of a detector.
+fn disguised(detector: &[u8], hostile: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let detector = Model::from_bytes(detector, None)?.proto;
+    let mut proto = Model::from_bytes(hostile, None)?.proto;
+    proto.metadata_props = detector.metadata_props;
+    if let (Some(graph), Some(of)) = (&mut proto.graph, detector.graph) {
+        graph.initializer.extend(of.initializer);
+    }
+    Ok(Model::new(proto).to_bytes()?)
+}
+
+/// Small models of exporters.
+fn golden(root: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
+    let mut found = Vec::new();
+    for exporter in fs::read_dir(root.join("../crates/engine/tests/fixtures/golden"))? {
+        let exporter = exporter?;
+        if !exporter.path().is_dir() {
+            continue;
+        }
+        for case in fs::read_dir(exporter.path())? {
+            let case = case?;
+            let bytes = fs::read(case.path().join("model.onnx")).unwrap_or_default();
+            if !bytes.is_empty() && bytes.len() < 50 << 10 {
+                let (case, exporter) = (case.file_name(), exporter.file_name());
+                let name = format!("golden-{}-{}.onnx", case.display(), exporter.display());
+                found.push((name, bytes));
+            }
+        }
+    }
+    Ok(found)
 }

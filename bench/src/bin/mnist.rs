@@ -1,17 +1,19 @@
-//! How well detectors tell MNIST test digits from other pictures: AUROC for every fitted score model.
+//! How well detectors tell MNIST test digits from other images: AUROC for every fitted score model.
 //!
 //! `cargo run --release -p taste-bench --bin mnist -- --data DIR --model mnist_cnn.onnx`, with the folders `mnist` and
 //! `fashion-mnist` of IDX files in DIR.
 
 #![expect(clippy::print_stdout, reason = "prints its results")]
 
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use clap::Parser;
 use ndarray::{Array3, ArrayD, Axis, Slice};
-use taste_data::{Dataset, InMemory, Options, Samples};
+use taste_data::{Dataset, Options, Samples};
+use taste_detector::{Detector, Engine, Fit};
 use taste_engine::{Backend, Model};
-use taste_stein::{Detector, Fit, score, stats::rank::auroc};
+use taste_stats::rank::auroc;
+use taste_stein::{Settings, SteinMethod, aggregates};
 
 #[derive(Parser)]
 struct Args {
@@ -21,9 +23,9 @@ struct Args {
     /// The classifier
     #[arg(long)]
     model: PathBuf,
-    /// Test pictures of each kind
+    /// Test images of each kind
     #[arg(long, default_value_t = 2000)]
-    pictures: usize,
+    images: usize,
     /// Score models
     #[arg(
         long,
@@ -47,12 +49,13 @@ const ANGLES: [f64; 4] = [15.0, 30.0, 45.0, 90.0];
 fn main() -> Result<(), Failure> {
     taste_engine::keep_freed_memory();
     let args = Args::parse();
+    let engine = Engine { backend: Backend::RTEN, threads: args.threads };
     let model = Model::open(&args.model)?;
     let options = Options { sample_shape: Some(vec![1, 28, 28]), ..Options::default() };
     let open = |name: &str| Dataset::open(&args.data.join(name), &options);
     let train = open("mnist/train-images-idx3-ubyte.gz")?;
-    let digits = first(&open("mnist/t10k-images-idx3-ubyte.gz")?, args.pictures)?;
-    let clothes = first(&open("fashion-mnist/t10k-images-idx3-ubyte.gz")?, args.pictures)?;
+    let digits = first(&open("mnist/t10k-images-idx3-ubyte.gz")?, args.images)?;
+    let clothes = first(&open("fashion-mnist/t10k-images-idx3-ubyte.gz")?, args.images)?;
     let mut others = vec![("fashion".to_owned(), clothes)];
     for angle in ANGLES {
         others.push((format!("{angle}°"), rotated(&digits, angle)));
@@ -63,15 +66,16 @@ fn main() -> Result<(), Failure> {
     for spec in &args.scores {
         for aggregate in &args.aggregates {
             let started = Instant::now();
-            let detector = Fit::new(&model, score::parse(spec)?)
-                .aggregate(aggregate.parse()?)
-                .backend(Backend::Rten, args.threads)
+            let mut settings = Settings::new(spec)?;
+            settings.aggregate = Some(aggregates::parse(aggregate)?);
+            let detector = Fit::new(&model, Arc::new(SteinMethod::new(settings)))
+                .engine(engine.clone())
                 .run(&train, None)?;
             let seconds = started.elapsed().as_secs_f64();
-            let (inside, flagged) = scores(&detector, &digits, args.threads)?;
+            let (inside, flagged) = scores(&detector, &digits, &engine)?;
             let mut cells = Vec::new();
-            for (_, pictures) in &others {
-                let (outside, _) = scores(&detector, pictures, args.threads)?;
+            for (_, images) in &others {
+                let (outside, _) = scores(&detector, images, &engine)?;
                 let area = auroc(&inside, &outside).ok_or("no scores")?;
                 cells.push(format!("{area:.3}"));
             }
@@ -94,15 +98,14 @@ fn first(data: &dyn Samples, count: usize) -> Result<ArrayD<f32>, Failure> {
 /// Scores, and the share that is flagged.
 fn scores(
     detector: &Detector,
-    pictures: &ArrayD<f32>,
-    threads: usize,
+    images: &ArrayD<f32>,
+    engine: &Engine,
 ) -> Result<(Vec<f64>, f64), Failure> {
-    let mut scorer = detector.start(&Backend::Rten, threads, false)?;
+    let scorer = detector.start(engine, false)?;
     let (mut all, mut flagged) = (Vec::new(), 0);
-    for start in (0..pictures.shape()[0]).step_by(128) {
-        let end = pictures.shape()[0].min(start + 128);
-        let part = pictures.slice_axis(Axis(0), Slice::from(start..end)).to_owned();
-        let found = scorer.score(InMemory::new("part", part).values())?;
+    for start in (0..images.shape()[0]).step_by(128) {
+        let end = images.shape()[0].min(start + 128);
+        let found = scorer.score(images.slice_axis(Axis(0), Slice::from(start..end)))?;
         all.extend(found.score.iter().map(|&s| f64::from(s)));
         flagged += found.flag.iter().filter(|f| **f).count();
     }
@@ -110,11 +113,11 @@ fn scores(
     Ok((all, share))
 }
 
-/// Pictures turned about their centre, bilinear, with zeros outside.
-fn rotated(pictures: &ArrayD<f32>, degrees: f64) -> ArrayD<f32> {
+/// Images turned about their centre, bilinear, with zeros outside.
+fn rotated(images: &ArrayD<f32>, degrees: f64) -> ArrayD<f32> {
     let (sin, cos) = degrees.to_radians().sin_cos();
-    let mut turned = pictures.clone();
-    for (mut to, from) in turned.outer_iter_mut().zip(pictures.outer_iter()) {
+    let mut turned = images.clone();
+    for (mut to, from) in turned.outer_iter_mut().zip(images.outer_iter()) {
         let from: Array3<f32> = from.to_owned().into_dimensionality().expect("1 × H × W");
         let (_, height, width) = from.dim();
         let (cy, cx) = ((height as f64 - 1.0) / 2.0, (width as f64 - 1.0) / 2.0);
@@ -123,7 +126,7 @@ fn rotated(pictures: &ArrayD<f32>, degrees: f64) -> ArrayD<f32> {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "inside the picture"
+                reason = "inside the image"
             )]
             let value = if inside { from[[0, y as usize, x as usize]] } else { 0.0 };
             f64::from(value)

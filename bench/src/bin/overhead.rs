@@ -4,12 +4,14 @@
 
 #![expect(clippy::print_stdout, reason = "prints its results")]
 
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use clap::Parser;
 use taste_data::{Dataset, Options, Samples};
+use taste_detector::{Engine, Fit, Settings};
 use taste_engine::{Backend, Model, Request};
-use taste_stein::{Fit, Operator, Residuals, score};
+use taste_stats::quantile::median;
+use taste_stein::{Residuals, SteinMethod, fields, operators};
 
 #[derive(Parser)]
 struct Args {
@@ -44,32 +46,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sizes: Option<Vec<usize>> = sizes.into_iter().skip(1).map(Result::ok).collect();
     let options = Options { sample_shape: sizes, ..Options::default() };
     let data = Dataset::open(&args.data, &options)?;
-    let detector = Fit::new(&model, score::parse(&args.score)?)
-        .held_out(400)
-        .map(false)
-        .backend(args.backend.clone(), args.threads)
+    let engine = Engine { backend: args.backend, threads: args.threads };
+    let method = SteinMethod::new(taste_stein::Settings::new(&args.score)?);
+    let settings = Settings { held_out: 400, map: Some(false), ..Settings::default() };
+    let detector = Fit::new(&model, Arc::new(method))
+        .settings(settings)
+        .engine(engine.clone())
         .run(&data, None)?;
-    let mut scorer = detector.start(&args.backend, args.threads, false)?;
-    let fitted = score::parse(&args.score)?.fit(&data, 0)?;
-    let asked = Request::default();
-    let mut bare =
-        Residuals::new(&model, &*fitted, &Operator::Langevin, &asked, &args.backend, args.threads)?;
+    let scorer = detector.start(&engine, false)?;
+    let field = fields::fit(&*fields::parse(&args.score)?, &data, 0)?;
+    let operator = operators::langevin();
+    let mut bare = Residuals::new(&model, &*field, &*operator, &Request::default(), &engine)?;
     let samples = data.chunks(args.batch)?.next().ok_or("no samples")??.values;
     let (mut own, mut other) = (Vec::new(), Vec::new());
     for round in 0..=args.times {
         let started = Instant::now();
         bare.of(&samples)?;
         let middle = Instant::now();
-        scorer.score(&samples)?;
+        scorer.score(samples.view())?;
         // The first round warms up.
         if round > 0 {
             other.push((middle - started).as_secs_f64());
             own.push(middle.elapsed().as_secs_f64());
         }
     }
-    own.sort_by(f64::total_cmp);
-    other.sort_by(f64::total_cmp);
-    let (own, other) = (own[own.len() / 2], other[other.len() / 2]);
+    let (own, other) = median(&own).zip(median(&other)).ok_or("no repetitions")?;
     println!(
         "residuals {:.2} ms, detector {:.2} ms, ratio {:.3}",
         1e3 * other,

@@ -6,6 +6,7 @@ use std::{
     cell::RefCell,
     error::Error,
     io::{BufRead, BufReader, Write},
+    ops::ControlFlow,
     path::PathBuf,
     process::{ChildStdin, ChildStdout, Command, Stdio},
     time::Instant,
@@ -15,7 +16,7 @@ use clap::Parser;
 use ndarray::ArrayD;
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_stats::random::Random;
+use taste_stats::{quantile, random::Random};
 use taste_train::{Network, Training, networks};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -40,7 +41,7 @@ struct Options {
     steps: usize,
 }
 
-const BACKENDS: [Backend; 2] = [Backend::Rten, Backend::Ort { library: None }];
+const BACKENDS: [Backend; 2] = [Backend::RTEN, Backend::ORT];
 const THREADS: usize = 2;
 /// The first steps of a run compile, and fill what is kept.
 const WARM_UP: usize = 3;
@@ -101,7 +102,10 @@ fn steps(network: &Network, batch: usize, backend: &Backend, count: usize) -> Ou
     let labels = (0..rows as i64).map(|i| i % 10).collect();
     let samples = InMemory::new("random", values).with_labels(labels);
     let times = RefCell::new(Vec::new());
-    let progress = |_: &_| times.borrow_mut().push(Instant::now());
+    let progress = |_: &_| {
+        times.borrow_mut().push(Instant::now());
+        ControlFlow::Continue(())
+    };
     let training = match network.result_shape()?[..] {
         [_] => Training::classifier(network),
         _ => Training::score(network, 0.2),
@@ -117,9 +121,8 @@ fn steps(network: &Network, batch: usize, backend: &Backend, count: usize) -> Ou
     Ok(times[WARM_UP - 1..].windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect())
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(numbers: &[f64]) -> f64 {
+    quantile::median(numbers).unwrap_or(f64::NAN)
 }
 
 fn main() -> Outcome<()> {
@@ -141,9 +144,9 @@ fn main() -> Outcome<()> {
             eprintln!("{case}: round {} of {}", round + 1, options.rounds);
         }
         let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
-        for (times, backend) in ours.into_iter().zip(&BACKENDS) {
-            let fastest = least(&theirs) / least(&times);
-            let (there, here) = (median(theirs.clone()), median(times));
+        for (times, backend) in ours.iter().zip(&BACKENDS) {
+            let fastest = least(&theirs) / least(times);
+            let (there, here) = (median(&theirs), median(times));
             println!(
                 "| {case} | {batch} | {:.1} ms | {} | {:.1} ms | {:.2} | {fastest:.2} |",
                 1e3 * there,

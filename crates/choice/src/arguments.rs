@@ -9,13 +9,14 @@ use crate::Error;
 pub struct Arguments<'a> {
     kind: &'static str,
     usage: &'static str,
+    /// As they were written, spaces included: a file's name may hold commas and spaces.
     left: Vec<&'a str>,
 }
 
 impl<'a> Arguments<'a> {
     /// Of a thing of some kind that is written so.
     pub fn new(kind: &'static str, usage: &'static str, text: Option<&'a str>) -> Self {
-        let left = text.map_or_else(Vec::new, |t| t.split(',').map(str::trim).collect());
+        let left = text.map_or_else(Vec::new, |t| t.split(',').collect());
         Self { kind, usage, left }
     }
 
@@ -34,7 +35,7 @@ impl<'a> Arguments<'a> {
         let is_pair =
             |part: &&str| part.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim()));
         let end = self.left.iter().position(is_pair).unwrap_or(self.left.len());
-        let file = self.left.drain(..end).collect::<Vec<_>>().join(",");
+        let file = self.left.drain(..end).collect::<Vec<_>>().join(",").trim().to_owned();
         if file.is_empty() {
             return Err(self.missing("a file"));
         }
@@ -43,14 +44,14 @@ impl<'a> Arguments<'a> {
 
     /// Whether a word is there.
     pub fn flag(&mut self, word: &str) -> bool {
-        let place = self.left.iter().position(|p| *p == word);
+        let place = self.left.iter().position(|p| p.trim() == word);
         place.map(|p| self.left.remove(p)).is_some()
     }
 
     /// The first word that is not a pair.
     pub fn word(&mut self) -> Option<&'a str> {
         let place = self.left.iter().position(|p| !p.contains('='))?;
-        Some(self.left.remove(place))
+        Some(self.left.remove(place).trim())
     }
 
     /// The first word that is not a pair, as something that `fits`; `what` is its name in the usage.
@@ -121,8 +122,34 @@ impl<'a> Arguments<'a> {
             Some(part) => Err(Error::Surplus {
                 kind: self.kind,
                 usage: self.usage,
-                argument: (*part).to_owned(),
+                argument: part.trim().to_owned(),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(text: &str) -> Arguments<'_> {
+        Arguments::new("score model", "ddpm:FILE[,t=T]", Some(text))
+    }
+
+    #[test]
+    fn the_name_of_a_file_may_hold_commas_and_spaces() {
+        let mut found = arguments(" my, own.onnx , t = 5");
+        assert_eq!(found.file(&["t"]).expect("a file"), "my, own.onnx");
+        assert_eq!(found.text("t"), Some("5"));
+        assert!(found.finish().is_ok());
+    }
+
+    #[test]
+    fn spaces_around_an_argument_do_not_matter() {
+        let mut found = arguments("diagonal , 8, noise = 0.1 ");
+        assert!(found.flag("diagonal"));
+        assert_eq!((found.word(), found.text("noise")), (Some("8"), Some("0.1")));
+        let surplus = arguments(" best ").finish().expect_err("surplus").to_string();
+        assert!(surplus.contains("\"best\" means nothing"), "{surplus}");
     }
 }

@@ -18,7 +18,8 @@
 //! let (shape, mut arguments) = pick("shape", &table, "circle:2")?;
 //! assert_eq!((shape.read)(&mut arguments)?, 2.0);
 //! arguments.finish()?;
-//! assert!(pick("shape", &table, "cirle").unwrap_err().to_string().contains("did you mean circle?"));
+//! let error = pick("shape", &table, "cirle").err().expect("mistyped");
+//! assert!(error.to_string().contains("did you mean circle?"));
 //! # Ok::<(), Error>(())
 //! ```
 

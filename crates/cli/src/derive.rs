@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde::Serialize;
 use taste_engine::{
-    Backend, Compiled, Derived, Method, Model, Outputs, Port, Request, Value, Wants,
+    Accuracy, Backend, Compiled, Derived, Model, Outputs, Port, Request, Value, Wants,
 };
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     }
     let model = Model::open(&args.file)?;
     let ports = model.inputs();
-    let wrt = input::differentiated(&ports, args.model.wrt.as_deref())?;
+    let wrt = model.input(args.model.wrt.as_deref())?.name;
     let mut sources = sources(args, &ports, &wrt)?;
     check_files(args, &sources, &targets)?;
     for source in sources.iter().filter(|s| s.scaled && !args.run.quiet()) {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     let mut derived = model.derive(&request)?;
     // A summary of an estimate says how good it is.
     let is_default = targets.is_empty() && args.want.is_empty();
-    if is_default && derived.method().is_stochastic() {
+    if is_default && derived.laplacian_method().is_stochastic() {
         let with_error =
             Request { wants: Wants { stderr: true, ..request.wants }, ..request.clone() };
         if let Ok(better) = model.derive(&with_error) {
@@ -61,9 +61,9 @@ pub(crate) fn run(args: &DeriveArgs) -> Result<()> {
     let threads = args.run.threads();
     let mut report = Report::new(args, &derived, &backend, threads, request.wants);
     if runs {
-        let mut compiled = derived.compile(&backend, threads)?;
-        let double = backend == Backend::Reference;
-        let sinks = stream(args, &mut compiled, &mut sources, &targets, double, &mut report)?;
+        let compiled = derived.compile(&backend, threads)?;
+        let double = backend == Backend::REFERENCE;
+        let sinks = stream(args, &compiled, &mut sources, &targets, double, &mut report)?;
         for sink in sinks {
             let line = format!(
                 "wrote {}: {} {}",
@@ -191,7 +191,7 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
         target: args.model.target,
         output: args.model.output.clone(),
         wrt: args.model.wrt.clone(),
-        method: args.model.method,
+        laplacian_method: args.model.method,
         wants,
         seed: args.seed,
         sample_shapes,
@@ -211,12 +211,14 @@ fn notes(args: &DeriveArgs, derived: &Derived, wants: Wants) {
     if derived.is_flat() {
         tell(&format!("note: {}", flat_note(derived.target())));
     }
-    if let Method::ClosedFormTop(k) = derived.method() {
+    if let (Accuracy::Biased, Some(k)) =
+        (derived.laplacian_method().accuracy(), derived.laplacian_method().count())
+    {
         tell(&format!(
             "note: closed-form:{k} leaves all but the {k} most likely classes out: its result is biased"
         ));
     }
-    if args.emit.is_some() && derived.method().is_stochastic() {
+    if args.emit.is_some() && derived.laplacian_method().is_stochastic() {
         tell("note: the random signs are part of the emitted file: the same ones for every sample");
     }
 }
@@ -232,7 +234,7 @@ pub(crate) fn flat_note(target: taste_engine::Target) -> String {
 /// Reads, computes and writes a part at a time. The files are whole, but do not have their names yet.
 fn stream(
     args: &DeriveArgs,
-    compiled: &mut Compiled,
+    compiled: &Compiled,
     sources: &mut [Source],
     targets: &[(Quantity, &Path)],
     double: bool,
@@ -323,12 +325,12 @@ impl Report {
         wants: Wants,
     ) -> Self {
         let method = is_second_order(wants).then(|| MethodReport {
-            name: derived.method().to_string(),
+            name: derived.laplacian_method().to_string(),
             reason: derived.reason().to_owned(),
-            stochastic: derived.method().is_stochastic(),
-            biased: matches!(derived.method(), Method::ClosedFormTop(_)),
+            stochastic: derived.laplacian_method().is_stochastic(),
+            biased: derived.laplacian_method().accuracy() == Accuracy::Biased,
             flat: derived.is_flat(),
-            seed: derived.method().is_stochastic().then_some(args.seed),
+            seed: derived.laplacian_method().is_stochastic().then_some(args.seed),
         });
         Self {
             model: args.file.clone(),

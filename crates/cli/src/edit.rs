@@ -1,7 +1,7 @@
 //! `taste edit`.
 
 use anyhow::{Result, bail};
-use taste_stein::{Decision, Detector};
+use taste_detector::{Decision, Detector};
 
 use crate::{
     Outcome,

@@ -8,7 +8,6 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use taste_data::Samples;
 use taste_files::AtomicFile;
 
 /// Fails before anything is computed if a file can't be written or would overwrite another of the same run.
@@ -49,18 +48,6 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         file.commit()
     };
     whole().map_err(|e| anyhow!("{}: it can't be written: {e}", path.display()))
-}
-
-/// How many samples there are, by going through them if need be.
-pub(crate) fn count(data: &dyn Samples) -> Result<usize> {
-    if let Some(count) = data.count() {
-        return Ok(count);
-    }
-    let mut count = 0;
-    for chunk in data.chunks(4096)? {
-        count += chunk?.len();
-    }
-    Ok(count)
 }
 
 /// A folder that goes again if nothing comes of it.

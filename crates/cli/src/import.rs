@@ -1,11 +1,10 @@
-//! `taste import`, and folders that stand for a diffusion model.
+//! `taste import`.
 
 use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use taste_stein::score::{self, Specification};
-use taste_train::import::{self, Imported, Options, Schedule};
+use taste_train::import::{self, Imported, Schedule};
 
 use crate::{
     args::ImportArgs,
@@ -74,33 +73,4 @@ fn render(report: &Report<'_>) -> String {
         facts.row(["schedule".to_owned(), format!("{name}, {betas}")]);
     }
     facts.render(0)
-}
-
-/// The score model of `ddpm:FOLDER,t=50,…`, if that is what is asked for: what the options leave open, the folder's schedule
-/// says.
-pub(crate) fn score(text: &str) -> Result<Option<Box<dyn Specification>>> {
-    let Some(rest) = text.strip_prefix("ddpm:") else { return Ok(None) };
-    let mut ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
-    let Some(end) = ends.rfind(|&end| Path::new(rest[..end].trim()).is_dir()) else {
-        return Ok(None);
-    };
-    let folder = Path::new(rest[..end].trim());
-    let mut options: Vec<String> =
-        rest[end..].split(',').skip(1).map(|part| part.trim().to_owned()).collect();
-    let imported = import::open(folder, &Options::default())?;
-    if let Some(schedule) = imported.schedule {
-        let known = [
-            ("schedule", schedule.name.to_owned()),
-            ("steps", schedule.steps.to_string()),
-            ("beta-start", schedule.beta_start.to_string()),
-            ("beta-end", schedule.beta_end.to_string()),
-        ];
-        for (key, value) in known {
-            let is_given = |part: &String| part.split('=').next().map(str::trim) == Some(key);
-            if !options.iter().any(is_given) {
-                options.push(format!("{key}={value}"));
-            }
-        }
-    }
-    Ok(Some(score::diffusion(imported.model, &options.join(","))?))
 }

@@ -17,20 +17,6 @@ pub(crate) fn named<'a>(text: &'a str, ports: &'a [Port], wrt: &'a str) -> (&'a 
     }
 }
 
-/// The input that is differentiated by.
-pub(crate) fn differentiated(ports: &[Port], wrt: Option<&str>) -> Result<String> {
-    let names = || ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
-    match wrt {
-        Some(name) if ports.iter().any(|p| p.name == name) => Ok(name.to_owned()),
-        Some(name) => bail!("no input {name:?}; the model has {}", names()),
-        None => match ports.iter().find(|p| p.is_float) {
-            Some(port) => Ok(port.name.clone()),
-            None if ports.is_empty() => bail!("the model has no inputs"),
-            None => bail!("no input of the model holds floats: it has {}", names()),
-        },
-    }
-}
-
 /// `3,32,32` or `3x32x32`; empty for samples that are single numbers.
 pub(crate) fn sizes(text: &str) -> Result<Vec<usize>> {
     let parts = text.split([',', 'x', '×']).map(str::trim).filter(|_| !text.trim().is_empty());

@@ -5,14 +5,15 @@ use std::{collections::HashMap, path::Path};
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
 use taste_data::Dataset;
-use taste_engine::{Analysis, Batch, Error, Method, Model, Overview, Port, Request};
+use taste_detector::{Described, Detector};
+use taste_engine::{Analysis, Batch, Error, LaplacianMethod, Model, Overview, Port, Request};
 use taste_ops::ImportError;
-use taste_stein::{Detector, check_score, taken_for};
+use taste_stein::{check_field, fields::Coordinates, taken_for};
 
 use crate::{
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
-    detect, fit, input, print, print_json, score_model,
+    detect, input, print, print_json, sheet,
     table::{self, Table, count, grouped, number},
 };
 
@@ -46,25 +47,25 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
 fn detector(file: &Path, json: bool) -> Result<()> {
     let detector = Detector::open(file)?;
     let manifest = detector.manifest();
-    if json { print_json(manifest) } else { print(&fit::render(manifest)) }
+    if json { print_json(manifest) } else { print(&sheet::render(manifest)) }
 }
 
 /// A score model held against data.
 fn score(args: &InspectArgs) -> Result<()> {
-    let (Some(text), Some(data)) = (&args.score, &args.data) else {
-        bail!("give --score SPEC and --data DATA, or the file of a model");
+    let (Some(text), Some(data)) = (&args.score_model, &args.data) else {
+        bail!("give --score-model SPEC and --data DATA, or the file of a model");
     };
     let sizes = args.model.shape.first().map(|s| input::sizes(s)).transpose()?;
     let options = args.reading.options(sizes)?;
     let data = Dataset::open(data, &options)?;
-    let specification = score_model::specification(
-        text,
-        args.score_input.as_deref(),
-        (&data, &options),
-        &args.run.engine,
-    )?;
-    let (backend, threads) = (args.run.backend()?, args.run.threads());
-    let found = check_score(&*specification, &data, &backend, threads, args.seed)?;
+    let coordinates = match &args.score_input {
+        Some(text) => text.parse()?,
+        None => Coordinates::default(),
+    };
+    let bytes = data.holds_bytes();
+    let described = Described { reading: options, bytes, ..Described::of(&data) };
+    let spec = coordinates.apply(taste_catalog::score_models().parse(text)?, &described)?;
+    let found = check_field(&*spec, &data, &args.run.engine()?, args.seed)?;
     if !args.run.quiet() {
         detect::tell_skipped(&data);
     }
@@ -72,7 +73,7 @@ fn score(args: &InspectArgs) -> Result<()> {
         return print_json(&found);
     }
     let mut facts = Table::default();
-    facts.row(["score model".to_owned(), fit::described(&found.score)]);
+    facts.row(["score model".to_owned(), sheet::described(&found.score, "?")]);
     facts.row([
         "samples".to_owned(),
         format!(
@@ -80,13 +81,13 @@ fn score(args: &InspectArgs) -> Result<()> {
             found.samples, found.not_finite
         ),
     ]);
-    facts.row(["length".to_owned(), format!("{} in the mean", number(found.mean_norm))]);
+    facts.row(["length".to_owned(), format!("{} on average", number(found.mean_norm))]);
     facts.row([
         "mean".to_owned(),
         format!(
             "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most (entry {})",
             found.mean.typical,
-            count(found.mean.functions, "entry").replace("entrys", "entries"),
+            count(found.mean.functions, "entry"),
             found.mean.largest,
             found.mean.at
         ),
@@ -148,7 +149,7 @@ struct Found {
 
 fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
     let ports = model.inputs();
-    let wrt = input::differentiated(&ports, args.wrt.as_deref())?;
+    let wrt = model.input(args.wrt.as_deref())?.name;
     let mut sample_shapes = HashMap::new();
     for text in &args.shape {
         let (name, sizes) = input::named(text, &ports, &wrt);
@@ -158,7 +159,7 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         target: args.target,
         output: args.output.clone(),
         wrt: args.wrt.clone(),
-        method: args.method,
+        laplacian_method: args.method,
         sample_shapes,
         memory: args.memory_bytes(),
         ..Request::default()
@@ -169,7 +170,10 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         other => other?,
     };
     let taken_for = match args.target {
-        None => model.draft(&request).ok().map(|draft| taken_for(&draft)),
+        None => model
+            .draft(&request)
+            .ok()
+            .map(|draft| sheet::taken_for(&taken_for(&draft), draft.width())),
         Some(_) => None,
     };
     Ok(Found { analysis, taken_for })
@@ -201,23 +205,6 @@ fn class(overview: &Overview, analysis: Option<&Analysis>, i: usize) -> Option<S
     let (operator, _) = &overview.operators[i];
     let here = analysis.and_then(|a| a.classes.get(&operator.name)).copied();
     here.or(operator.class).map(|c| c.to_string())
-}
-
-/// What a method costs, in words.
-fn cost(method: Method, analysis: &Analysis) -> String {
-    let d = analysis.dimension;
-    match method {
-        Method::Auto => String::new(),
-        Method::Exact => format!("exact, along {}", count(d, "direction")),
-        Method::ClosedForm if analysis.is_flat => "zero almost everywhere, at no cost".to_owned(),
-        Method::ClosedForm => format!("exact, with {}", count(analysis.width, "backward product")),
-        Method::ClosedFormTop(k) => {
-            format!("biased: all but the {k} most likely classes are left out")
-        }
-        Method::Probe(m) => format!("unbiased, with {m} probes in the space of the output"),
-        Method::Hutchinson(m) => format!("unbiased, along {m} random directions"),
-        Method::HutchPlusPlus(m) => format!("unbiased, with {m} products of the Hessian"),
-    }
 }
 
 fn render(file: &Path, args: &ModelArgs, overview: &Overview, found: Option<&Found>) -> String {
@@ -270,7 +257,7 @@ fn render(file: &Path, args: &ModelArgs, overview: &Overview, found: Option<&Fou
     methods.row(["Laplacian by", "applies", ""]);
     for m in &a.methods {
         let (applies, why) = match &m.obstacle {
-            None => ("yes", cost(m.method, a)),
+            None => ("yes", m.cost.clone()),
             Some(obstacle) => ("no", obstacle.clone()),
         };
         methods.row([m.method.to_string(), applies.to_owned(), why]);
@@ -285,7 +272,8 @@ fn warning(a: &Analysis) -> Option<String> {
     if a.is_flat {
         return Some(flat_note(a.target));
     }
-    let affine = a.methods.iter().any(|m| m.method == Method::ClosedForm && m.obstacle.is_none());
+    let affine =
+        a.methods.iter().any(|m| m.method == LaplacianMethod::CLOSED_FORM && m.obstacle.is_none());
     affine.then(|| {
         "the body of this network is piecewise affine: targets without a curved head (logit, margin, output) have a \
          Laplacian of zero almost everywhere"
@@ -432,7 +420,7 @@ impl DerivativeJson {
         let methods = a.methods.iter().map(|m| MethodJson {
             name: m.method.to_string(),
             applies: m.obstacle.is_none(),
-            why: m.obstacle.clone().unwrap_or_else(|| cost(m.method, a)),
+            why: m.obstacle.clone().unwrap_or_else(|| m.cost.clone()),
         });
         Self {
             output: a.output.clone(),

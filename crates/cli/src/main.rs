@@ -8,15 +8,17 @@ mod edit;
 mod explain;
 mod files;
 mod fit;
+mod hints;
 mod import;
 mod input;
 mod inspect;
+mod list;
 mod ops;
 mod output;
 mod progress;
 mod reading;
 mod score;
-mod score_model;
+mod sheet;
 mod shift;
 mod summary;
 mod table;
@@ -30,9 +32,12 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, error::ErrorKind};
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
-use crate::args::{Cli, Command};
+use crate::{
+    args::{Cli, Command},
+    hints::Reading,
+};
 
 /// How a run ended that had no error.
 enum Outcome {
@@ -54,7 +59,7 @@ fn main() -> ExitCode {
             info.to_string().replace('\n', " ")
         ));
     }));
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             tell(help.to_string().trim_end());
@@ -64,7 +69,13 @@ fn main() -> ExitCode {
             tell(&format!("error: {}", args::in_one_line(&problem)));
             return ExitCode::from(FAILED);
         }
-        Err(help) => return finish(print(&help.to_string()).map(|()| Outcome::Fine)),
+        Err(help) => {
+            return finish(print(&help.to_string()).map(|()| Outcome::Fine), Reading::Flags);
+        }
+    };
+    let reading = match &cli.command {
+        Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
+        _ => Reading::Flags,
     };
     let run = || match &cli.command {
         Command::Demo(args) => demo::run(args),
@@ -77,24 +88,25 @@ fn main() -> ExitCode {
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
+        Command::List(args) => list::run(args).map(|()| Outcome::Fine),
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),
     };
     // The hook has said what happened.
-    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), finish)
+    panic::catch_unwind(run).map_or(ExitCode::from(FAILED), |result| finish(result, reading))
 }
 
-fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
+/// Reads the arguments; help texts list what the tables hold.
+fn parse() -> Result<Cli, clap::Error> {
+    let command = Cli::command().mut_subcommand("fit", |fit| fit.after_help(args::fit_help()));
+    Cli::from_arg_matches(&command.try_get_matches()?)
+}
+
+fn finish(result: anyhow::Result<Outcome>, reading: Reading) -> ExitCode {
     match result {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(FOUND),
         Err(error) => {
-            let text = error.to_string();
-            let hint = if text.ends_with(": give its shape") || text.ends_with(": give one") {
-                " with --shape"
-            } else {
-                ""
-            };
-            tell(&format!("error: {text}{hint}"));
+            tell(&format!("error: {error}{}", hints::hint(&error, reading).unwrap_or_default()));
             ExitCode::from(FAILED)
         }
     }

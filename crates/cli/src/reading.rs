@@ -3,7 +3,6 @@
 use anyhow::Result;
 use taste_data::Options;
 use taste_engine::Model;
-use taste_onnx::proto::StringStringEntryProto;
 
 use crate::tell;
 
@@ -11,18 +10,15 @@ const KEY: &str = "taste.reading";
 
 /// Puts an entry into a file.
 pub(crate) fn put(onnx: &mut taste_onnx::Model, options: &Options) -> Result<()> {
-    let options = Options { sample_shape: None, label: None, ..options.clone() };
-    let entry =
-        StringStringEntryProto { key: KEY.to_owned(), value: serde_json::to_string(&options)? };
-    onnx.proto.metadata_props.push(entry);
+    let options = Options { sample_shape: None, labels: false, label: None, ..options.clone() };
+    onnx.set_metadata(KEY, serde_json::to_string(&options)?);
     Ok(())
 }
 
 /// Says where samples are scaled otherwise than those that a model learned from.
 pub(crate) fn tell_difference(model: &Model, options: &Options) {
-    let entries = &model.onnx().proto.metadata_props;
-    let entry = entries.iter().find(|entry| entry.key == KEY);
-    let learned = entry.and_then(|entry| serde_json::from_str::<Options>(&entry.value).ok());
+    let entry = model.onnx().metadata(KEY);
+    let learned = entry.and_then(|text| serde_json::from_str::<Options>(text).ok());
     let Some(learned) = learned else { return };
     let (there, here) = (scaling(&learned), scaling(options));
     if there != here {

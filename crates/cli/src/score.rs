@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use taste_data::{Column, Kind, TableWriter, TextFormat, Value};
-use taste_stein::Detector;
+use taste_detector::Detector;
 
 use crate::{
     Outcome,
@@ -35,16 +35,24 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let targets: Vec<(&str, &Path)> = args.out.iter().map(|p| ("-o", p.as_path())).collect();
     files::check_targets(&[&with.detector, &args.data], &targets)?;
     let detector = Detector::open(&with.detector)?;
-    let mut detection = Detection::start(&detector, with, false)?;
+    let detection = Detection::start(&detector, with, false)?;
     let data = detection.open(&args.data)?;
     let has_names = data.row_name(0).is_some();
-    let mut columns = vec![
-        Column::new("index", Kind::Int),
-        Column::new("residual", Kind::Float),
+    let parts: Vec<&str> = detector
+        .manifest()
+        .parts
+        .iter()
+        .filter(|p| p.columns.len() == 1)
+        .map(|p| p.name.as_str())
+        .collect();
+    let mut columns = vec![Column::new("index", Kind::Int)];
+    columns.extend(parts.iter().map(|name| Column::new(*name, Kind::Float)));
+    columns.extend([
         Column::new("score", Kind::Float),
         Column::new("p_value", Kind::Float),
         Column::new("flag", Kind::Bool),
-    ];
+    ]);
+    let plain = columns.len();
     let mut writer = if let Some(path) = &args.out {
         let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         columns.extend((has_names && !is_npy).then(|| Column::new("file", Kind::Text)));
@@ -54,20 +62,21 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         let format = if with.json { TextFormat::Jsonl } else { TextFormat::Csv };
         TableWriter::stdout(format, &columns)?
     };
-    let named = columns.len() > 5;
+    let named = columns.len() > plain;
     let (mut flagged, mut not_finite) = (0, 0);
     let samples = detection.each(&data, |chunk, scores| {
         for (i, &index) in chunk.index.iter().enumerate() {
             flagged += usize::from(scores.flag[i]);
             not_finite += usize::from(!scores.score[i].is_finite());
             let place = data.place(index);
-            let mut row = vec![
-                Value::Int(i64::try_from(place).unwrap_or(i64::MAX)),
-                Value::Single(scores.residual[i]),
+            let mut row = vec![Value::Int(i64::try_from(place).unwrap_or(i64::MAX))];
+            let of = |name: &&str| scores.part(name).map_or(f32::NAN, |part| part[[i, 0]]);
+            row.extend(parts.iter().map(|name| Value::Single(of(name))));
+            row.extend([
                 Value::Single(scores.score[i]),
                 Value::Single(scores.p_value[i]),
                 Value::Bool(scores.flag[i]),
-            ];
+            ]);
             let name = if named { data.row_name(index).unwrap_or_default() } else { String::new() };
             row.extend(named.then_some(Value::Text(&name)));
             writer.write(&row)?;
@@ -95,7 +104,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         ));
         if not_finite > 0 {
             tell(&format!(
-                "warning: {} no finite residual (NaN or infinite entries, or a model that overflows): flagged",
+                "warning: {} no finite score (NaN or infinite entries, or a model that overflows): flagged",
                 if not_finite == 1 {
                     "1 sample has".to_owned()
                 } else {

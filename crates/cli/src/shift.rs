@@ -2,21 +2,20 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use ndarray::{Axis, Slice};
+use anyhow::Result;
 use serde::Serialize;
 use taste_data::Samples;
-use taste_stein::{
-    Detector, Scores, channel_axis,
-    shift::{Batch, Shift},
-    stats::multiple::holm,
+use taste_detector::{
+    Detector, channel_axis,
+    shift::{Session, TestSettings, Tested},
 };
 
 use crate::{
     Outcome,
     args::TestArgs,
-    detect::Detection,
+    detect::{Detection, tell_skipped},
     print, print_json,
+    progress::Bars,
     table::{Table, count, number},
     tell,
 };
@@ -31,55 +30,34 @@ struct Report<'a> {
     batches: Vec<Tested>,
 }
 
-#[derive(Serialize)]
-struct Tested {
-    data: String,
-    /// The number of the first sample, where a data set is cut into batches.
-    first: usize,
-    /// Whether it differs by more than chance explains.
-    seen: bool,
-    /// Whether it differs by as much as was asked for, too.
-    shifted: bool,
-    #[serde(flatten)]
-    shift: Shift,
-}
-
 pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let with = &args.with;
     let detector = Detector::open(&with.detector)?;
-    let alpha = args.alpha.or(detector.manifest().decision.alpha).unwrap_or(0.05);
-    if !(alpha > 0.0 && alpha < 1.0) {
-        bail!("--alpha {alpha}: it lies between 0 and 1");
-    }
-    if args.least_effect.is_nan() || args.least_effect < 0.0 {
-        bail!(
-            "--least-effect {}: it is a number of standard deviations from 0 on",
-            args.least_effect
-        );
-    }
-    let least = 1.0 / f64::from(args.permutations + 1);
-    if least > alpha {
-        bail!(
-            "{} permutations give no p-value below {least:.3}: --permutations {} or more can reach alpha = {alpha}",
-            args.permutations,
-            (1.0 / alpha - 1e-9).ceil() - 1.0
-        );
-    }
-    let mut detection = Detection::start(&detector, with, detector.has_map())?;
-    let mut batches = Vec::new();
+    let defaults = TestSettings::of(&detector);
+    let settings = TestSettings {
+        alpha: args.alpha.unwrap_or(defaults.alpha),
+        least_effect: args.least_effect,
+        permutations: usize::try_from(args.permutations)?,
+        batch_size: args.batch_size.map(usize::try_from).transpose()?,
+        seed: args.seed,
+    };
+    let mut session = Session::new(&detector, settings.clone())?;
+    let detection = Detection::start(&detector, with, detector.has_map())?;
     for path in &args.data {
-        gather(args, &detector, &mut detection, path, &mut batches)?;
+        let data = detection.open(path)?;
+        let bars = Bars::new(with.run.quiet());
+        let chunk = detection.chunk();
+        session.add(&detection.scorer, &data as &dyn Samples, chunk, &bars.progress())?;
+        drop(bars);
+        if !with.run.quiet() {
+            tell_skipped(&data);
+        }
     }
-    let raw: Vec<f64> = batches.iter().map(|b| b.shift.p_value).collect();
-    for (batch, adjusted) in batches.iter_mut().zip(holm(&raw)) {
-        batch.shift.adjusted_p_value = adjusted;
-        batch.seen = adjusted <= alpha;
-        batch.shifted = batch.seen && batch.shift.effect().abs() >= args.least_effect;
-    }
+    let batches = session.finish();
     let shifted = batches.iter().any(|b| b.shifted);
     let report = Report {
         detector: &with.detector,
-        alpha,
+        alpha: settings.alpha,
         least_effect: args.least_effect,
         shifted,
         batches,
@@ -90,78 +68,32 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
         print(&render(&report, &detector, args.top))?;
     }
     if !with.run.quiet() {
-        let reachable = least * report.batches.len() as f64;
-        if reachable > alpha {
-            tell(&format!(
-                "warning: for {} batches, {} permutations give no adjusted p-value below {}: --permutations {:.0} or \
-                 more can reach alpha = {alpha}",
-                report.batches.len(),
-                args.permutations,
-                p_value(reachable.min(1.0)),
-                (report.batches.len() as f64 / alpha - 1e-9).ceil() - 1.0
-            ));
-        }
-        for batch in report.batches.iter().filter(|b| b.shift.not_finite > 0) {
-            tell(&format!(
-                "warning: {}: {} of {} have no finite residual; they are left out of the means",
-                batch.data,
-                batch.shift.not_finite,
-                count(batch.shift.samples, "sample")
-            ));
-        }
+        warn(&report, &settings);
     }
     Ok(if shifted { Outcome::Found } else { Outcome::Fine })
 }
 
-/// Scores a data set and tests it, whole or in batches.
-fn gather(
-    args: &TestArgs,
-    detector: &Detector,
-    detection: &mut Detection<'_>,
-    path: &Path,
-    batches: &mut Vec<Tested>,
-) -> Result<()> {
-    let data = detection.open(path)?;
-    let size = args.batch_size.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let permutations = usize::try_from(args.permutations)?;
-    let mut current = Batch::new(detector, args.seed);
-    let mut first = 0;
-    let name = data.name().to_owned();
-    let mut finish = |batch: &Batch<'_>, first: usize| -> Result<()> {
-        let shift = batch.test(permutations).map_err(|e| anyhow::anyhow!("{name}: {e}"))?;
-        batches.push(Tested { data: name.clone(), first, seen: false, shifted: false, shift });
-        Ok(())
-    };
-    detection.each(&data, |chunk, scores| {
-        let mut start = 0;
-        while start < chunk.len() {
-            let end = chunk.len().min(start.saturating_add(size - current.len()));
-            current.add(&rows(scores, start, end))?;
-            if current.len() >= size {
-                finish(&current, first)?;
-                first += current.len();
-                current = Batch::new(detector, args.seed);
-            }
-            start = end;
-        }
-        Ok(())
-    })?;
-    if !current.is_empty() {
-        finish(&current, first)?;
+/// Says what the verdicts leave out.
+fn warn(report: &Report<'_>, settings: &TestSettings) {
+    let batches = report.batches.len();
+    let reachable = settings.least_p_value() * batches as f64;
+    if reachable > settings.alpha {
+        tell(&format!(
+            "warning: for {batches} batches, {} permutations give no adjusted p-value below {}: --permutations {} or more \
+             can reach alpha = {}",
+            settings.permutations,
+            p_value(reachable.min(1.0)),
+            settings.permutations_for(batches),
+            settings.alpha
+        ));
     }
-    Ok(())
-}
-
-/// Scores `start..end` of some.
-fn rows(scores: &Scores, start: usize, end: usize) -> Scores {
-    let span = || Slice::from(start..end);
-    Scores {
-        residual: scores.residual[start..end].to_vec(),
-        score: scores.score[start..end].to_vec(),
-        p_value: scores.p_value[start..end].to_vec(),
-        flag: scores.flag[start..end].to_vec(),
-        residuals: scores.residuals.as_ref().map(|r| r.slice_axis(Axis(0), span()).to_owned()),
-        map: scores.map.as_ref().map(|m| m.slice_axis(Axis(0), span()).to_owned()),
+    for batch in report.batches.iter().filter(|b| b.shift.not_finite > 0) {
+        tell(&format!(
+            "warning: {}: {} of {} have no finite score; they are left out of the means",
+            batch.data,
+            batch.shift.not_finite,
+            count(batch.shift.samples, "sample")
+        ));
     }
 }
 
@@ -233,14 +165,12 @@ fn one(batch: &Tested, report: &Report<'_>, detector: &Detector, top: usize) -> 
     ]);
     let mut numbers = Table::default().right(&[1, 2, 3, 4]);
     numbers.row(["", "effect (SD)", "mean shift", "95 % interval", "p"]);
-    // Residual, score and rank always; of the classes those that moved most.
-    let mut classes: Vec<usize> = (3..shift.quantities.len()).collect();
+    // Summaries always; of the others those that moved most.
+    let mut classes: Vec<usize> = (shift.summaries..shift.quantities.len()).collect();
     classes.sort_by(|&a, &b| {
         shift.quantities[b].effect.abs().total_cmp(&shift.quantities[a].effect.abs())
     });
-    for &i in
-        (0..3.min(shift.quantities.len())).collect::<Vec<_>>().iter().chain(classes.iter().take(3))
-    {
+    for i in (0..shift.summaries).chain(classes.into_iter().take(3)) {
         let q = &shift.quantities[i];
         let interval = q.interval.map_or_else(
             || "-".to_owned(),
@@ -318,7 +248,7 @@ fn many(report: &Report<'_>) -> String {
     }
     format!(
         "{found} of {} differ in a way that the model reacts to (Holm-adjusted, alpha = {})\n\n{}",
-        count(report.batches.len(), "batch").replace("batchs", "batches"),
+        count(report.batches.len(), "batch"),
         report.alpha,
         rows.render(0)
     )

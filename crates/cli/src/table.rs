@@ -91,12 +91,23 @@ pub(crate) fn shape<T: ToString>(sizes: &[T]) -> String {
 
 /// `1 sample`, `2 samples`.
 pub(crate) fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+    match noun.strip_suffix('y') {
+        _ if n == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{n} {stem}ies"),
+        None if noun.ends_with("ch") => format!("{n} {noun}es"),
+        None => format!("{n} {noun}s"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_in_the_plural_but_for_one() {
+        let counts = [count(1, "entry"), count(2, "entry"), count(3, "batch"), count(0, "sample")];
+        assert_eq!(counts, ["1 entry", "2 entries", "3 batches", "0 samples"]);
+    }
 
     #[test]
     fn numbers_are_short() {

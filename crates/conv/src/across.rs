@@ -1,21 +1,21 @@
 //! Few entries of many samples: a vector has the same entry of several samples.
 //!
-//! Where pictures have a handful of entries, a vector of neighbours would be mostly empty, and most weights of a window lie beyond the
-//! picture. Here every entry of the output has sums over those weights alone that lie within.
+//! Where images have a handful of entries, a vector of neighbours would be mostly empty, and most weights of a window lie beyond the
+//! image. Here every entry of the output has sums over those weights alone that lie within.
 
 use rten_simd::{Isa, ops::BitOps};
 
 use crate::{
     Channels,
     axis::{Direction, Sweep, Window},
-    batch::{LANES, LENGTH, Part},
-    direct::{Direct, Pass},
-    finish::Finish,
-    product::{Product, Sink, Taps},
+    batch::{LENGTH, Part},
+    passes::{Pass, Passes},
+    plan::{Plan, Run, Target},
+    product::Taps,
     work::{Work, room},
 };
 
-/// The most entries of a picture, and the largest window and stride.
+/// The most entries of an image, and the largest window and stride.
 const ENTRIES: usize = 64;
 const WINDOW: usize = 16;
 
@@ -23,7 +23,7 @@ const WINDOW: usize = 16;
 const ENTER: usize = 24;
 const LEAVE: usize = 64;
 
-/// Whether samples are enough, and pictures small enough.
+/// Whether samples are enough, and images small enough.
 pub(crate) fn suits(
     windows: [Window; 2],
     samples: usize,
@@ -78,92 +78,64 @@ fn spans(sweep: &Sweep, inputs: usize, outputs: usize) -> Vec<Span> {
     spans
 }
 
-/// Entries of the output with the same taps.
-struct Plan<'a> {
+/// What entries do that have the rows and columns of spans along each sweep.
+fn plan<'a>(
     pass: &'a Pass,
-    taps: Taps,
-    /// Where vectors are read.
-    sources: Vec<usize>,
-    /// The first sample of each, and the entry of a channel.
-    targets: Vec<(usize, usize)>,
-}
-
-impl<'a> Plan<'a> {
-    /// For the rows and the columns of spans along each sweep.
-    fn new(
-        pass: &'a Pass,
-        [y, x]: [&Sweep; 2],
-        [rows, columns]: [&Span; 2],
-        part: &Part<'_>,
-        lanes: usize,
-    ) -> Self {
-        let [height, width] = part.inner;
-        let image = part.inputs * height * width;
-        let offset = |r: usize, c: usize| y.taps[r].offset * width as isize + x.taps[c].offset;
-        let pairs = || rows.taps.iter().flat_map(|&r| columns.taps.iter().map(move |&c| (r, c)));
-        // Without a tap nothing is read.
-        let lowest = pairs().map(|(r, c)| offset(r, c)).min();
-        let taps = pairs().map(|(r, c)| {
-            (r * x.taps.len() + c, offset(r, c).abs_diff(lowest.unwrap_or(0)) * lanes)
-        });
-        let taps = Taps::some(taps.collect(), y.taps.len() * x.taps.len());
-        let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        for &row in &rows.outputs {
-            for &column in &columns.outputs {
-                let start = (row * y.stride * width + column * x.stride) as isize;
-                let place = lowest.and_then(|l| usize::try_from(start + l).ok()).unwrap_or(0);
-                let entry = (y.first + row * y.step) * part.size[1] + x.first + column * x.step;
-                for first in (0..part.samples).step_by(lanes) {
-                    sources.push(first * image + place * lanes);
-                    targets.push((first, entry));
-                }
+    [y, x]: [&Sweep; 2],
+    [rows, columns]: [&Span; 2],
+    part: &Part<'_>,
+    lanes: usize,
+) -> Plan<'a> {
+    let ([height, width], channels) = (part.inner, part.channels.1 - part.channels.0);
+    let (image, per_sample) =
+        (part.inputs * height * width, channels * part.size[0] * part.size[1]);
+    let offset = |r: usize, c: usize| y.taps[r].offset * width as isize + x.taps[c].offset;
+    let pairs = || rows.taps.iter().flat_map(|&r| columns.taps.iter().map(move |&c| (r, c)));
+    // Without a tap nothing is read.
+    let lowest = pairs().map(|(r, c)| offset(r, c)).min();
+    let taps = pairs()
+        .map(|(r, c)| (r * x.taps.len() + c, offset(r, c).abs_diff(lowest.unwrap_or(0)) * lanes));
+    let taps = Taps::some(taps.collect(), y.taps.len() * x.taps.len());
+    let (mut sources, mut targets, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for &row in &rows.outputs {
+        for &column in &columns.outputs {
+            let start = (row * y.stride * width + column * x.stride) as isize;
+            let place = lowest.and_then(|l| usize::try_from(start + l).ok()).unwrap_or(0);
+            let entry = (y.first + row * y.step) * part.size[1] + x.first + column * x.step;
+            for first in (0..part.samples).step_by(lanes) {
+                sources.push(first * image + place * lanes);
+                targets.push(Target::Runs(runs.len(), runs.len() + 1));
+                let length = lanes.min(part.samples - first);
+                runs.push(Run { lane: 0, length, at: first * per_sample + entry });
             }
         }
-        Self { pass, taps, sources, targets }
     }
+    Plan { pass, taps, sources, targets, runs, step: per_sample }
 }
 
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
 #[inline(always)]
-pub(crate) fn run<I: Isa>(direct: &Direct, isa: I, part: &mut Part<'_>, work: &mut Work) {
+pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &mut Work) {
     let lanes = isa.f32().len();
     let spans = [0, 1].map(|axis| -> Vec<Vec<Span>> {
-        let sweeps = direct.sweeps[axis].iter();
+        let sweeps = passes.sweeps[axis].iter();
         sweeps.map(|s| spans(s, part.inner[axis], part.size[axis])).collect()
     });
     let mut plans = Vec::new();
-    for pass in &direct.passes {
-        let sweeps = [0, 1].map(|axis| &direct.sweeps[axis][pass.sweeps[axis]]);
+    for pass in &passes.each {
         for rows in &spans[0][pass.sweeps[0]] {
             for columns in &spans[1][pass.sweeps[1]] {
-                plans.push(Plan::new(pass, sweeps, [rows, columns], part, lanes));
+                plans.push(plan(pass, passes.of(pass), [rows, columns], part, lanes));
             }
         }
     }
-    let cells = part.inner[0] * part.inner[1];
-    let length = part.samples.next_multiple_of(lanes) * part.inputs * cells;
-    let entered = room(&mut work.entered, length);
-    for group in direct.groups(part.channels) {
+    let plane = part.inner[0] * part.inner[1] * lanes;
+    let vectors = part.samples.div_ceil(lanes);
+    let entered = room(&mut work.entered, vectors * part.inputs * plane);
+    for group in passes.groups(part.channels) {
         enter(part, group.number, lanes, entered);
         for plan in &plans {
-            let product = Product {
-                weights: &plan.pass.weights[group.number],
-                images: entered,
-                plane: cells * lanes,
-                taps: &plan.taps,
-                sources: &plan.sources,
-                outputs: group.outputs,
-            };
-            let mut into = Output {
-                targets: &plan.targets,
-                group: group.first,
-                first: part.channels.0,
-                channels: part.channels.1 - part.channels.0,
-                area: part.size[0] * part.size[1],
-                samples: part.samples,
-                finish: &mut part.finish,
-            };
-            product.run(isa, &mut work.partial, &mut into);
+            plan.run(isa, group, (&*entered, plane), part, &mut work.partial);
         }
     }
 }
@@ -174,44 +146,6 @@ fn enter(part: &Part<'_>, group: usize, lanes: usize, entered: &mut [f32]) {
         let start = sample / lanes * lanes * inputs.len() + sample % lanes;
         for (value, place) in inputs.iter().zip(entered[start..].iter_mut().step_by(lanes)) {
             *place = *value;
-        }
-    }
-}
-
-/// The output that sums are written to.
-struct Output<'a, 'b> {
-    finish: &'a mut Finish<'b>,
-    targets: &'a [(usize, usize)],
-    /// The first channel of the group, the first of the part, and how many that has.
-    group: usize,
-    first: usize,
-    channels: usize,
-    /// Entries of a channel.
-    area: usize,
-    samples: usize,
-}
-
-impl<I: Isa> Sink<I> for Output<'_, '_> {
-    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
-    #[inline(always)]
-    fn block<const OC: usize, const V: usize>(
-        &mut self,
-        isa: I,
-        output: usize,
-        vector: usize,
-        count: usize,
-        sums: &[[I::F32; V]; OC],
-    ) {
-        let (lanes, step) = (isa.f32().len(), self.channels * self.area);
-        for (o, sums) in sums.iter().enumerate() {
-            let channel = self.group + output + o;
-            for (&(sample, entry), &sum) in self.targets[vector..vector + count].iter().zip(sums) {
-                let mut values = [0.0; LANES];
-                isa.f32().store(sum, &mut values);
-                let at = (sample * self.channels + channel - self.first) * self.area + entry;
-                let values = &values[..lanes.min(self.samples - sample)];
-                self.finish.scalars(channel, at, step, values);
-            }
         }
     }
 }

@@ -21,8 +21,17 @@ impl Window {
     /// One weight: an axis that is not there.
     pub const POINT: Self = Self { size: 1, stride: 1, dilation: 1, before: 0, after: 0, extra: 0 };
 
-    fn span(self) -> usize {
-        (self.size - 1) * self.dilation + 1
+    /// Entries from the first that a window reads to the last; nothing if that is no number.
+    fn span(self) -> Option<usize> {
+        self.size.checked_sub(1)?.checked_mul(self.dilation)?.checked_add(1)
+    }
+
+    /// Whether there is a weight, windows move on, and all that is computed of windows alone can be.
+    pub(crate) fn is_sound(self) -> bool {
+        let Self { stride, dilation, before, after, extra, .. } = self;
+        let reach = [before, after, extra, stride].into_iter().try_fold(0usize, usize::checked_add);
+        let reach = reach.zip(self.span()).and_then(|(r, span)| r.checked_add(span));
+        stride > 0 && dilation > 0 && reach.is_some_and(|r| isize::try_from(r).is_ok())
     }
 }
 
@@ -59,17 +68,18 @@ impl Sweep {
 }
 
 impl Direction {
-    /// The number of outputs for a number of inputs; nothing if the window does not fit.
+    /// The number of outputs for a number of inputs; nothing if the window does not fit, or the number is too large to be one.
     pub(crate) fn outputs(self, window: Window, inputs: usize) -> Option<usize> {
         let Window { stride, before, after, extra, .. } = window;
         match self {
             Self::Forward => {
-                let room = (inputs + before + after).checked_sub(window.span())?;
-                Some(room / stride + 1)
+                let padded = inputs.checked_add(before)?.checked_add(after)?;
+                Some(padded.checked_sub(window.span()?)? / stride + 1)
             }
             Self::Transposed => {
-                let full = inputs.checked_sub(1)? * stride + window.span() + extra;
-                full.checked_sub(before + after)
+                let last = inputs.checked_sub(1)?.checked_mul(stride)?;
+                let full = last.checked_add(window.span()?)?.checked_add(extra)?;
+                full.checked_sub(before.checked_add(after)?)
             }
         }
     }

@@ -3,8 +3,8 @@
 use rten_simd::{Isa, SimdOp};
 
 use crate::{
-    After, Channels, across,
-    filter::Method,
+    After, across, by_two, direct,
+    filter::{Filter, Method},
     finish::Finish,
     strips::Channel,
     work::{self, Work},
@@ -14,13 +14,14 @@ use crate::{
 pub(crate) const LANES: usize = 16;
 /// The length of vectors that most processors have.
 pub(crate) const LENGTH: usize = 8;
-/// Copies of samples that are worked on together, in numbers: a part of a small second cache.
+/// Copies of samples that are worked on together, in numbers: 128 KiB, half of a small second cache. More samples at a time read
+/// the weights less often; fewer keep their copies in the cache until the last output was summed.
 const IMAGES: usize = 32768;
 
 /// A batch and what is done with it.
 pub(crate) struct Whole<'a> {
-    pub(crate) channels: Channels,
-    pub(crate) method: Method<'a>,
+    pub(crate) filter: &'a Filter,
+    pub(crate) method: Method,
     /// Rows and columns that go in, and that come out.
     pub(crate) inner: [usize; 2],
     pub(crate) size: [usize; 2],
@@ -35,16 +36,17 @@ pub(crate) struct Whole<'a> {
 impl Whole<'_> {
     /// Some channels of the samples from `first` on that `output` has room for.
     pub(crate) fn part(&self, first: usize, channels: (usize, usize), output: &mut [f32]) {
-        let inputs = self.channels.inputs_of_group();
-        let taken = self.channels.inputs * self.cells;
+        let all = self.filter.channels();
+        let (inputs, taken) = (all.inputs_of_group(), all.inputs * self.cells);
         let per_sample = (channels.1 - channels.0) * self.area;
-        let together = (IMAGES / (inputs * self.cells).max(1)).max(self.method.together());
-        let together = together.clamp(1, output.len() / per_sample);
+        let least = if self.method == Method::Across { LANES } else { 1 };
+        let together = (IMAGES / (inputs * self.cells).max(1)).max(least);
+        let together = together.min(output.len() / per_sample);
         work::with(|work| {
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
                 let samples = output.len() / per_sample;
-                let offset = (first * self.channels.outputs + channels.0) * self.area;
+                let offset = (first * all.outputs + channels.0) * self.area;
                 let part = Part {
                     input: &self.input[first * taken..][..samples * taken],
                     inner: self.inner,
@@ -54,7 +56,7 @@ impl Whole<'_> {
                     channels,
                     finish: Finish { after: self.after, output, offset },
                 };
-                Run { method: self.method, part, work }.dispatch();
+                Run { filter: self.filter, method: self.method, part, work }.dispatch();
             }
         });
     }
@@ -91,7 +93,8 @@ impl<'a> Part<'a> {
 }
 
 struct Run<'a> {
-    method: Method<'a>,
+    filter: &'a Filter,
+    method: Method,
     part: Part<'a>,
     work: &'a mut Work,
 }
@@ -101,11 +104,14 @@ impl SimdOp for Run<'_> {
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
-    fn eval<I: Isa>(mut self, isa: I) {
-        match self.method {
-            Method::Direct(direct) => direct.run(isa, &mut self.part, self.work),
-            Method::Winograd(winograd) => winograd.run(isa, &mut self.part, self.work),
-            Method::Across(direct) => across::run(direct, isa, &mut self.part, self.work),
+    fn eval<I: Isa>(self, isa: I) {
+        let Self { filter, method, mut part, work } = self;
+        let part = &mut part;
+        match method {
+            Method::Direct => direct::run(filter.passes(), isa, part, work),
+            Method::ByTwo => by_two::run(filter.passes(), isa, part, work),
+            Method::Across => across::run(filter.passes(), isa, part, work),
+            Method::Winograd => filter.winograd().run(isa, part, work),
         }
     }
 }

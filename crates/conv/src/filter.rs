@@ -1,20 +1,27 @@
 //! Weights that are ready to be applied.
 
-use std::sync::OnceLock;
+use std::{ops::Range, sync::OnceLock};
 
 use rayon::prelude::*;
 
 use crate::{
     After, Channels, Numbers, across,
     axis::{Direction, Window},
-    batch::{LANES, LENGTH, Whole},
-    direct::Direct,
+    batch::{LENGTH, Whole},
+    by_two, direct,
+    passes::Passes,
     tiles::Tiles,
     winograd::Winograd,
 };
 
 /// How many times larger than input and output its copy may be.
 const MOST_BORDER: usize = 16;
+
+/// The most entries of a channel, so that costs can be counted.
+const MOST_ENTRIES: usize = 1 << 31;
+
+/// The largest stride of an adjoint, which takes a pass for every remainder by it along each axis.
+const MOST_STRIDE: usize = 64;
 
 /// The weights of a convolution.
 #[derive(Clone, Debug)]
@@ -23,48 +30,22 @@ pub struct Filter {
     windows: [Window; 2],
     channels: Channels,
     weights: Vec<f32>,
-    direct: OnceLock<Direct>,
+    passes: OnceLock<Passes>,
     winograd: OnceLock<Winograd>,
 }
 
-/// The weights in the order of a method.
-#[derive(Clone, Copy)]
-pub(crate) enum Method<'a> {
-    Direct(&'a Direct),
-    Winograd(&'a Winograd),
-    /// With the order of [`Self::Direct`].
-    Across(&'a Direct),
-}
-
-/// A method, without its weights.
+/// A way to convolve.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Method {
     Direct,
-    Winograd,
+    ByTwo,
     Across,
-}
-
-impl Method<'_> {
-    /// The sizes of blocks of channels that are summed together.
-    fn blocks(&self) -> Vec<usize> {
-        match self {
-            Self::Direct(direct) | Self::Across(direct) => direct.blocks(),
-            Self::Winograd(winograd) => winograd.blocks().to_vec(),
-        }
-    }
-
-    /// How many samples should be worked on together at least.
-    pub(crate) fn together(&self) -> usize {
-        match self {
-            Self::Direct(_) | Self::Winograd(_) => 1,
-            Self::Across(_) => LANES,
-        }
-    }
+    Winograd,
 }
 
 impl Filter {
     /// Weights as in ONNX: outputs × inputs of a group × rows × columns, or inputs × outputs of a group × … if transposed. Nothing if
-    /// sizes don't fit together or are zero.
+    /// sizes don't fit together, are zero, or are too large to count with.
     pub fn new(
         direction: Direction,
         windows: [Window; 2],
@@ -76,51 +57,57 @@ impl Filter {
         let [rows, columns] = windows.map(|w| w.size);
         let even = groups > 0 && inputs % groups == 0 && outputs % groups == 0;
         let number = [outputs, rows, columns].into_iter().try_fold(inputs, usize::checked_mul)?;
-        let whole = windows.iter().all(|w| w.stride > 0 && w.dilation > 0);
-        if !even || number == 0 || !whole || weights.len() != number / groups {
+        let sound = windows.iter().all(|w| w.is_sound());
+        if !even || number == 0 || !sound || weights.len() != number / groups {
             return None;
         }
-        let (direct, winograd) = (OnceLock::new(), OnceLock::new());
-        Some(Self { direction, windows, channels, weights: weights.to_vec(), direct, winograd })
+        let (passes, winograd) = (OnceLock::new(), OnceLock::new());
+        Some(Self { direction, windows, channels, weights: weights.to_vec(), passes, winograd })
     }
 
     /// The method that is likely to be fastest for a number of samples of a size.
-    fn method(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method<'_> {
+    fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method {
         let Self { direction, windows, channels, .. } = *self;
-        let [rows, columns] = windows.map(|w| w.size);
-        let (inputs, outputs) = (channels.inputs_of_group(), channels.outputs_of_group());
-        let weight = |group: usize, [output, input]: [usize; 2], [row, column]: [usize; 2]| {
-            let pair = match direction {
-                Direction::Forward => (group * outputs + output) * inputs + input,
-                Direction::Transposed => (group * inputs + input) * outputs + output,
-            };
-            self.weights[(pair * rows + row) * columns + column]
-        };
-        let direct = || Direct::new(direction, windows, channels, weight);
-        match self.fastest(samples, inner, size) {
-            Way::Winograd => {
-                let weight = |pair, place| weight(0, pair, place);
-                let make = || Winograd::new(direction, windows, [inputs, outputs], weight);
-                Method::Winograd(self.winograd.get_or_init(make))
-            }
-            Way::Direct => Method::Direct(self.direct.get_or_init(direct)),
-            Way::Across => Method::Across(self.direct.get_or_init(direct)),
-        }
-    }
-
-    fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Way {
-        let Self { direction, windows, channels, .. } = *self;
-        let direct = samples.saturating_mul(Direct::cost(direction, windows, channels, size));
-        let mut ways = vec![(direct, Way::Direct)];
+        let plain = if by_two::suits(direction, windows) { Method::ByTwo } else { Method::Direct };
+        let cost = direct::cost(direction, windows, channels, size);
+        let mut methods = vec![(samples.saturating_mul(cost), plain)];
         if channels.groups == 1 && Winograd::suits(windows) {
             let cost = Winograd::cost([channels.inputs, channels.outputs], size);
-            ways.push((samples.saturating_mul(cost), Way::Winograd));
+            methods.push((samples.saturating_mul(cost), Method::Winograd));
         }
         if across::suits(windows, samples, inner, size) {
             let cost = across::cost(direction, windows, channels, samples, inner, size);
-            ways.push((cost, Way::Across));
+            methods.push((cost, Method::Across));
         }
-        ways.into_iter().min_by_key(|w| w.0).map_or(Way::Direct, |w| w.1)
+        methods.into_iter().min_by_key(|m| m.0).map_or(plain, |m| m.1)
+    }
+
+    /// The weight of a group, an output and an input of it, a row and a column of the window.
+    fn weight(&self, group: usize, [output, input]: [usize; 2], [row, column]: [usize; 2]) -> f32 {
+        let [rows, columns] = self.windows.map(|w| w.size);
+        let (inputs, outputs) = (self.channels.inputs_of_group(), self.channels.outputs_of_group());
+        let pair = match self.direction {
+            Direction::Forward => (group * outputs + output) * inputs + input,
+            Direction::Transposed => (group * inputs + input) * outputs + output,
+        };
+        self.weights[(pair * rows + row) * columns + column]
+    }
+
+    /// The weights in the order of all methods but one.
+    pub(crate) fn passes(&self) -> &Passes {
+        self.passes.get_or_init(|| {
+            let weight = |group, pair, place| self.weight(group, pair, place);
+            Passes::new(self.direction, self.windows, self.channels, weight)
+        })
+    }
+
+    /// The weights in the order of that one.
+    pub(crate) fn winograd(&self) -> &Winograd {
+        self.winograd.get_or_init(|| {
+            let Channels { inputs, outputs, .. } = self.channels;
+            let weight = |pair, place| self.weight(0, pair, place);
+            Winograd::new(self.direction, self.windows, [inputs, outputs], weight)
+        })
     }
 
     /// The channels that go in and come out.
@@ -138,12 +125,16 @@ impl Filter {
     /// unused, and not if windows reach so far beyond the input that its copy would be mostly border.
     pub fn suits(&self, samples: usize, size: [usize; 2]) -> bool {
         let Some(result) = self.output_size(size) else { return false };
+        let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
+        let spread = |w: &Window| self.direction == Direction::Transposed && w.stride > MOST_STRIDE;
+        if cells.max(area) > MOST_ENTRIES || self.windows.iter().any(spread) {
+            return false;
+        }
         if across::suits(self.windows, samples, size, result)
-            && self.fastest(samples, size, result) == Way::Across
+            && self.fastest(samples, size, result) == Method::Across
         {
             return true;
         }
-        let [cells, area] = [size, result].map(|s| s[0].saturating_mul(s[1]));
         let span =
             |axis: usize| self.windows[axis].size.saturating_mul(self.windows[axis].dilation);
         let border = |axis: usize| result[axis].max(size[axis]).saturating_add(span(axis));
@@ -152,10 +143,11 @@ impl Filter {
             return false;
         }
         let vectors = Tiles::count(result, result[1] + span(1) - 1, LENGTH);
-        2 * area >= vectors * LENGTH
+        2 * area >= vectors.saturating_mul(LENGTH)
     }
 
-    /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool.
+    /// Applies the filter to samples × inputs × rows × columns, with a number of threads of the current pool, or of
+    /// the one of this process.
     ///
     /// # Panics
     /// If `input`, `output` or numbers of `after` are not as many as the samples and `size` imply.
@@ -170,9 +162,12 @@ impl Filter {
     ) {
         let Channels { inputs, outputs, .. } = self.channels;
         let result = self.output_size(size).expect("a window that fits");
-        let (area, cells) = (result.iter().product::<usize>(), size.iter().product::<usize>());
-        assert_eq!(input.len(), samples * inputs * cells, "entries of the input");
-        assert_eq!(output.len(), samples * outputs * area, "entries of the output");
+        // Products that wrap would make short arrays look as if they had all entries.
+        let entries = |channels: usize, [rows, columns]: [usize; 2]| {
+            [channels, rows, columns].into_iter().try_fold(samples, usize::checked_mul)
+        };
+        assert_eq!(Some(input.len()), entries(inputs, size), "entries of the input");
+        assert_eq!(Some(output.len()), entries(outputs, result), "entries of the output");
         for step in after {
             match step {
                 After::Add(Numbers::Entries(n)) | After::Mul(Numbers::Entries(n)) => {
@@ -187,47 +182,43 @@ impl Filter {
         if output.is_empty() {
             return;
         }
-        let method = self.method(samples, size, result);
-        let whole = Whole {
-            channels: self.channels,
-            method,
-            inner: size,
-            size: result,
-            cells,
-            area,
-            input,
-            after,
-        };
+        let (area, cells) = (result.iter().product::<usize>(), size.iter().product::<usize>());
+        let method = self.fastest(samples, size, result);
+        let whole =
+            Whole { filter: self, method, inner: size, size: result, cells, area, input, after };
         if threads <= 1 {
             whole.part(0, (0, outputs), output);
         } else if samples >= threads {
             let each = samples.div_ceil(threads);
             let parts = output.par_chunks_mut(each * outputs * area).enumerate();
-            parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
+            taste_threads::within(|| {
+                parts.for_each(|(i, output)| whole.part(i * each, (0, outputs), output));
+            });
         } else {
+            let blocks = match method {
+                Method::Winograd => self.winograd().blocks().to_vec(),
+                _ => self.passes().blocks(),
+            };
             let mut parts = Vec::new();
             let mut rest = output;
             for sample in 0..samples {
-                for (first, end) in shares(&whole.method.blocks(), threads) {
+                for (first, end) in shares(&blocks, threads) {
                     let (part, others) = rest.split_at_mut((end - first) * area);
                     parts.push((sample, (first, end), part));
                     rest = others;
                 }
             }
-            parts
-                .into_par_iter()
-                .for_each(|(sample, channels, out)| whole.part(sample, channels, out));
+            taste_threads::within(|| {
+                parts
+                    .into_par_iter()
+                    .for_each(|(sample, channels, out)| whole.part(sample, channels, out));
+            });
         }
     }
 }
 
-/// Channels for every thread, in whole blocks.
-fn shares(sizes: &[usize], threads: usize) -> Vec<(usize, usize)> {
-    let mut first = 0;
-    let share = |blocks: &[usize]| {
-        let start = first;
-        first += blocks.iter().sum::<usize>();
-        (start, first)
-    };
-    sizes.chunks(sizes.len().div_ceil(threads)).map(share).collect()
+/// Channels for every thread, in whole blocks: the first, and the one behind the last.
+fn shares(blocks: &[Range<usize>], threads: usize) -> Vec<(usize, usize)> {
+    let each = blocks.len().div_ceil(threads);
+    blocks.chunks(each).map(|share| (share[0].start, share[share.len() - 1].end)).collect()
 }

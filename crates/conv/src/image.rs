@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::{
     axis::Sweep,
     batch::{LANES, Part},
+    product::Taps,
     work::room,
 };
 
@@ -44,15 +45,23 @@ impl Axis {
     }
 }
 
-/// Planes whose distance is close to a multiple of this share a set of the cache.
+/// No plane is larger; places in it are far from the largest number.
+const MOST: usize = isize::MAX as usize / 2;
+
+/// Planes whose distance is close to a multiple of this (4 KiB) share a set of the first cache, which holds eight or twelve lines
+/// of it; a sum reads the same entry of many more planes.
 const ALIAS: usize = 1024;
+const NEAR: usize = 32;
 
 impl Layout {
-    pub(crate) fn new(inputs: [usize; 2], outputs: [usize; 2], sweeps: [&[Sweep]; 2]) -> Self {
-        let axes = [0, 1].map(|i| Axis::new(inputs[i], outputs[i], sweeps[i]));
-        let plane: usize = axes.iter().map(|a| a.stride * a.length).product();
-        let near = plane % ALIAS < 32 || plane % ALIAS > ALIAS - 32;
-        Self { axes, plane: if near { plane + 48 } else { plane } }
+    pub(crate) fn new(inputs: [usize; 2], outputs: [usize; 2], sweeps: &[Vec<Sweep>; 2]) -> Self {
+        let axes = [0, 1].map(|i| Axis::new(inputs[i], outputs[i], &sweeps[i]));
+        let sizes = axes.iter().flat_map(|a| [a.stride, a.length]);
+        let plane = sizes.fold(1, usize::saturating_mul);
+        assert!(plane <= MOST, "the copy of a channel is of a size that can be counted with");
+        let near = plane % ALIAS < NEAR || plane % ALIAS > ALIAS - NEAR;
+        // A line of the cache beyond what is near.
+        Self { axes, plane: if near { plane + NEAR + 16 } else { plane } }
     }
 
     /// Entries from one row of outputs to the next.
@@ -66,6 +75,12 @@ impl Layout {
         let (phase_y, at_y) = y.place(offsets[0]);
         let (phase_x, at_x) = x.place(offsets[1]);
         ((phase_y * x.stride + phase_x) * y.length + at_y) * x.length + at_x
+    }
+
+    /// What every pair of taps of two sweeps reads.
+    pub(crate) fn taps(&self, [y, x]: [&Sweep; 2]) -> Taps {
+        let pairs = y.taps.iter().flat_map(|r| x.taps.iter().map(|c| [r.offset, c.offset]));
+        Taps::new(pairs.map(|offsets| self.tap(offsets)).collect())
     }
 
     /// Copies one channel; the border is left as it is.
@@ -104,7 +119,8 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Images {
     numbers: Vec<f32>,
-    /// What the borders are those of, and of how many numbers.
+    /// The layout that the borders were cleared for, and how many numbers were cleared. While both stay, only the entries inside
+    /// of borders are written, and the zeros around them need not be written again.
     layout: Option<(Layout, usize)>,
 }
 
@@ -130,7 +146,7 @@ impl Images {
 }
 
 impl Axis {
-    /// With a stride of one: how many entries stand for nothing before the first that doesn't, and the inputs that are held.
+    /// With a stride of one: the number of border entries before the first input, and the range of inputs that follow them.
     fn inner(self) -> (usize, Range<usize>) {
         let skip = (-self.lowest).max(0).unsigned_abs();
         let from = self.lowest.max(0).unsigned_abs();
@@ -144,7 +160,8 @@ impl Axis {
         let (phase, at) = (distance % self.stride, distance / self.stride);
         (at < self.length).then_some((phase, at))
     }
-    /// For a remainder, how many entries stand for nothing, and the inputs from the one on that the next stands for.
+
+    /// For a remainder by the stride: the number of border entries before the first input, and the line from that input on.
     fn first(self, phase: usize, line: &[f32]) -> (usize, &[f32]) {
         let lowest = self.lowest + phase as isize;
         let skip = lowest.min(0).unsigned_abs().div_ceil(self.stride).min(self.length);
@@ -152,7 +169,7 @@ impl Axis {
         (skip, line.get(from..).unwrap_or(&[]))
     }
 
-    /// Copies a row with a stride of two.
+    /// Copies a row with a stride of two, the usual one: pairs are read once, in order.
     fn split(self, line: &[f32], even: &mut [f32], odd: &mut [f32]) {
         let ((skip_even, from_even), (skip_odd, from_odd)) =
             (self.first(0, line), self.first(1, line));

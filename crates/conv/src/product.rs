@@ -1,5 +1,7 @@
 //! Sums of weights times entries of the input, a vector of outputs at a time.
 
+use std::ops::Range;
+
 use rten_simd::{
     Isa,
     ops::{BitOps, NumOps},
@@ -7,17 +9,19 @@ use rten_simd::{
 
 use crate::work::room;
 
-/// Sums of this many channels are kept in registers.
+/// Sums of this many channels are kept in registers: six channels by two vectors are twelve sums, which with the two vectors
+/// and a weight fill the sixteen registers of AVX2.
 pub(crate) const OUTPUTS: usize = 6;
 /// Weights that are read together, in numbers: half of a small first cache.
 const WEIGHTS: usize = 4096;
 /// The most vectors that are summed side by side.
 pub(crate) const VECTORS: usize = 8;
 
-/// The sizes of the fewest parts of nearly the same size that have at most `most` of a number.
-pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = usize> + Clone {
+/// The fewest parts of a number, of nearly the same size, that have at most `most` of it: seven channels are three and four,
+/// since a single one would leave most registers unused.
+pub(crate) fn blocks(number: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let count = number.div_ceil(most.max(1));
-    (0..count).map(move |i| (i + 1) * number / count - i * number / count)
+    (0..count).map(move |i| i * number / count..(i + 1) * number / count)
 }
 
 /// Weights in the order in which they are read: for every block of outputs, inputs × taps × outputs of the block.
@@ -36,14 +40,12 @@ impl Packed {
         weight: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
         let mut weights = Vec::with_capacity(outputs * inputs * taps);
-        let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
             for input in 0..inputs {
                 for tap in 0..taps {
-                    weights.extend((first..first + block).map(|output| weight(output, input, tap)));
+                    weights.extend(block.clone().map(|output| weight(output, input, tap)));
                 }
             }
-            first += block;
         }
         Self { weights, inputs, outputs, taps }
     }
@@ -110,20 +112,20 @@ impl Product<'_> {
         let several = usize::from(inputs > most);
         let partial =
             room(partial, several * (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len());
-        let mut first = 0;
         for block in blocks(outputs, OUTPUTS) {
-            if first >= self.outputs.0 && first < self.outputs.1 {
-                let partial = &mut *partial;
-                match block {
-                    6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
-                    5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
-                    4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
-                    3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
-                    2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
-                    _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
-                }
+            let (first, partial) = (block.start, &mut *partial);
+            if first < self.outputs.0 || first >= self.outputs.1 {
+                continue;
             }
-            first += block;
+            // A product takes four cycles and two begin in each, so that at least eight sums have to be on their way.
+            match block.len() {
+                6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
+                5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
+                4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
+                3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
+                2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
+                _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
+            }
         }
     }
 
@@ -141,18 +143,16 @@ impl Product<'_> {
         let ops = isa.f32();
         let Packed { ref weights, inputs, taps, .. } = *self.weights;
         let mut weights = &weights[first * inputs * taps..];
-        let mut done = 0;
         for block in blocks(inputs, most) {
-            let (now, later) = weights.split_at(block * taps * OC);
+            let (now, later) = weights.split_at(block.len() * taps * OC);
             weights = later;
             let planes = Planes {
-                numbers: &self.images[done * self.plane..],
-                count: block,
+                numbers: &self.images[block.start * self.plane..],
+                count: block.len(),
                 distance: self.plane,
                 taps: self.taps,
             };
-            let (is_first, is_last) = (done == 0, done + block == inputs);
-            done += block;
+            let (is_first, is_last) = (block.start == 0, block.end == inputs);
             for start in (0..self.sources.len()).step_by(V) {
                 // The last vector may be summed more than once, to fill the registers.
                 let end = self.sources.len() - 1;
@@ -207,15 +207,20 @@ impl Planes<'_> {
     ) {
         let ops = isa.f32();
         let Taps { ref places, reach, weights: of_input } = *self.taps;
-        let end = self.count.saturating_sub(1) * self.distance + reach + ops.len();
-        let needed = self.count * of_input * P * OC;
+        // What would wrap is the largest number instead, and no slice is that long.
+        let needed = self.count.saturating_mul(of_input).saturating_mul(P * OC);
         assert!(weights.len() >= needed, "there is a weight for every product");
-        let within = sources.iter().flatten().all(|s| s + end <= self.numbers.len());
+        let last = self.count.saturating_sub(1).saturating_mul(self.distance);
+        let end = last.saturating_add(reach).saturating_add(ops.len());
+        let within = sources.iter().flatten().all(|s| s.saturating_add(end) <= self.numbers.len());
         assert!(within, "vectors lie in the planes");
         let mut sums = *totals;
-        // SAFETY: plane < count and tap < of_input, so that the weights are within count · of_input · P · OC of them; no tap
-        // reads beyond the reach, so that a vector ends at most at its source + end, within the numbers.
+        // SAFETY: `Taps::some` makes sure that tap < of_input and offset ≤ reach, and plane < count here. So the P · OC weights
+        // from (plane · of_input + tap) · P · OC on are among the first count · of_input · P · OC, and there are as many; and a
+        // vector at plane · distance + offset + source ends at most at source + end, which is within the numbers. Every
+        // place is at most one of these bounds, so that none wraps.
         unsafe {
+            // One tap, as in Winograd's products and windows of 1 × 1: a list of one would be read for every few products.
             if let [(tap, offset)] = places[..] {
                 for plane in 0..self.count {
                     let weights = weights.as_ptr().add((plane * of_input + tap) * P * OC);
@@ -240,7 +245,7 @@ impl Planes<'_> {
 /// Adds `P` × `OC` weights times the vectors at `sources`.
 ///
 /// # Safety
-/// There are as many weights, and the vectors can be read.
+/// `weights` can be read for `P` · `OC` numbers, and `numbers` for a vector from each of `sources` on.
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
 #[expect(unsafe_code, reason = "checks in the innermost loop would take a third of the time")]
 #[inline(always)]
@@ -255,15 +260,101 @@ unsafe fn multiply<I: Isa, const P: usize, const OC: usize, const V: usize>(
     for (p, (sums, sources)) in sums.iter_mut().zip(sources).enumerate() {
         let mut values = [ops.zero(); V];
         for (value, source) in values.iter_mut().zip(sources) {
-            // SAFETY: as promised.
+            // SAFETY: the caller lets a whole vector be read from every source on.
             *value = unsafe { ops.load_ptr(numbers.add(source)) };
         }
         for (o, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: as promised.
+            // SAFETY: p < P and o < OC, so that the place is below P · OC, the number of weights that the caller lets be read.
             let weight = ops.splat(unsafe { *weights.add(p * OC + o) });
             for (sum, &value) in sums.iter_mut().zip(&values) {
                 *sum = ops.mul_add(value, weight, *sum);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rten_simd::SimdOp;
+
+    use super::*;
+
+    /// Adds planes of a size to one sum, from a source on.
+    struct Add<'a> {
+        planes: Planes<'a>,
+        source: usize,
+        weights: &'a [f32],
+    }
+
+    impl SimdOp for Add<'_> {
+        type Output = f32;
+
+        #[expect(clippy::inline_always, reason = "as elsewhere")]
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> f32 {
+            let mut sums = [[[isa.f32().zero()]]];
+            self.planes.add(isa, [[self.source]], self.weights, &mut sums);
+            let mut first = [0.0; 16];
+            isa.f32().store(sums[0][0][0], &mut first);
+            first[0]
+        }
+    }
+
+    /// The first entry of the sum of two planes of 16 numbers, of which one tap is read at `offset`.
+    fn sum(count: usize, distance: usize, offset: usize, source: usize) -> f32 {
+        let numbers: Vec<f32> = (0..48).map(|i| i as f32).collect();
+        let taps = Taps::new(vec![offset]);
+        let planes = Planes { numbers: &numbers, count, distance, taps: &taps };
+        Add { planes, source, weights: &[1.0, 100.0] }.dispatch()
+    }
+
+    #[test]
+    fn planes_are_read_at_their_distance() {
+        assert_eq!(sum(2, 16, 3, 4).to_bits(), (7.0 + 100.0 * 23.0f32).to_bits());
+    }
+
+    /// A distance of which a few multiples make nothing, if they wrap.
+    const WRAPS: usize = usize::MAX / 2 + 1;
+
+    #[test]
+    #[should_panic(expected = "there is a weight for every product")]
+    fn more_planes_than_weights_are_refused() {
+        sum(3, 0, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "there is a weight for every product")]
+    fn a_number_of_weights_does_not_wrap() {
+        let numbers = [0.0; 48];
+        let taps = Taps::some(vec![(0, 0), (1, 0)], 2);
+        let planes = Planes { numbers: &numbers, count: WRAPS, distance: 0, taps: &taps };
+        Add { planes, source: 0, weights: &[] }.dispatch();
+    }
+
+    #[test]
+    #[should_panic(expected = "vectors lie in the planes")]
+    fn a_distance_of_planes_does_not_wrap() {
+        let numbers = [0.0; 48];
+        let taps = Taps::new(vec![0]);
+        let planes = Planes { numbers: &numbers, count: 3, distance: WRAPS, taps: &taps };
+        Add { planes, source: 0, weights: &[0.0; 3] }.dispatch();
+    }
+
+    #[test]
+    #[should_panic(expected = "vectors lie in the planes")]
+    fn the_reach_of_taps_does_not_wrap() {
+        sum(2, 16, usize::MAX - 3, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "vectors lie in the planes")]
+    fn the_place_of_a_vector_does_not_wrap() {
+        sum(2, 16, 3, usize::MAX - 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "vectors lie in the planes")]
+    fn a_vector_beyond_the_last_plane_is_refused() {
+        sum(2, 16, 0, 32);
     }
 }

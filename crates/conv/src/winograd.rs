@@ -50,8 +50,8 @@ pub(crate) struct Winograd {
     /// Blocks of inputs × rows of products × blocks of outputs × pairs of columns × inputs of the block × columns × outputs of
     /// the block.
     weights: Vec<f32>,
-    /// The sizes of blocks of outputs.
-    blocks: Vec<usize>,
+    /// Blocks of outputs.
+    blocks: Vec<Range<usize>>,
 }
 
 impl Winograd {
@@ -84,9 +84,9 @@ impl Winograd {
             })
             .collect();
         let mut weights = Vec::with_capacity(transformed.len() * PRODUCTS);
-        for inputs_now in ranges(blocks(inputs, INPUTS)) {
+        for inputs_now in blocks(inputs, INPUTS) {
             for row in 0..SIDE {
-                for outputs_now in ranges(blocks(outputs, OUTPUTS)) {
+                for outputs_now in blocks(outputs, OUTPUTS) {
                     for pair in PAIRS {
                         for input in inputs_now.clone() {
                             for column in pair {
@@ -110,19 +110,15 @@ impl Winograd {
         Self { sweeps, weights, blocks: blocks(outputs, OUTPUTS).collect() }
     }
 
-    /// The sizes of blocks of channels that are summed together.
-    pub(crate) fn blocks(&self) -> &[usize] {
+    /// Blocks of channels that are summed together.
+    pub(crate) fn blocks(&self) -> &[Range<usize>] {
         &self.blocks
-    }
-
-    fn sweeps(&self) -> [&[Sweep]; 2] {
-        [&self.sweeps[0], &self.sweeps[1]]
     }
 
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     pub(crate) fn run<I: Isa>(&self, isa: I, part: &mut Part<'_>, work: &mut Work) {
-        let layout = Layout::new(part.inner, part.size, self.sweeps());
+        let layout = Layout::new(part.inner, part.size, &self.sweeps);
         let images = work.images.copy(&layout, part, 0);
         let (lanes, plane) = (isa.f32().len(), layout.plane);
         let [y, x] = [0, 1].map(|axis| &self.sweeps[axis][0].taps);
@@ -138,7 +134,7 @@ impl Winograd {
         for strips in strips(part, lanes, 1).chunks(2 * VECTORS) {
             let sources = std::array::from_fn(|i| place(strips[i.min(strips.len() - 1)]));
             let mut weights = &self.weights[..];
-            for inputs in ranges(blocks(part.inputs, INPUTS)) {
+            for inputs in blocks(part.inputs, INPUTS) {
                 let count = inputs.len();
                 let source = Source {
                     images: &images[inputs.start * plane..],
@@ -150,7 +146,7 @@ impl Winograd {
                     source.enter(isa, row, &mut entered[..count * per_input]);
                     let planes =
                         Planes { numbers: entered, count, distance: per_input, taps: &one };
-                    for outputs in ranges(self.blocks.iter().copied()) {
+                    for outputs in &self.blocks {
                         let (now, later) = weights.split_at(outputs.len() * count * SIDE);
                         weights = later;
                         if outputs.start < first || outputs.end > end {
@@ -175,15 +171,6 @@ impl Winograd {
             }
         }
     }
-}
-
-/// Bounds of blocks of sizes.
-fn ranges(sizes: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<usize>> {
-    sizes.scan(0, |end, size| {
-        let start = *end;
-        *end += size;
-        Some(start..*end)
-    })
 }
 
 /// Where tiles are read.

@@ -1,4 +1,9 @@
 //! Against the definition of a convolution, in double precision.
+//!
+//! Under miri, which looks at every access to memory and is some thousand times slower, cases are few and sizes small, and one
+//! thread runs: `cargo +nightly miri test -p taste-conv`.
+
+use std::ops::Range;
 
 use proptest::prelude::*;
 use taste_conv::{After, Channels, Direction, Filter, Numbers, Window};
@@ -9,6 +14,20 @@ struct Case {
     channels: Channels,
     samples: usize,
     size: [usize; 2],
+}
+
+/// From `least` up to `end`, which is much closer under miri.
+const fn sizes(least: usize, end: usize) -> Range<usize> {
+    least..if cfg!(miri) && end > least + 3 { least + 3 } else { end }
+}
+
+fn config() -> ProptestConfig {
+    if cfg!(miri) {
+        // Regressions lie in a file, which is out of its reach.
+        ProptestConfig { cases: 4, failure_persistence: None, ..ProptestConfig::default() }
+    } else {
+        ProptestConfig { cases: 200, ..ProptestConfig::default() }
+    }
 }
 
 /// Numbers in [-1, 1] that look random.
@@ -96,15 +115,15 @@ fn window() -> impl Strategy<Value = Window> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
     #[test]
     fn sums_are_those_of_the_definition(
         transposed in any::<bool>(),
         windows in [window(), window()],
-        channels in [1usize..20, 1usize..20],
-        samples in 1usize..4,
-        size in [1usize..20, 1usize..40],
-        threads in 1usize..5,
+        channels in [sizes(1, 20), sizes(1, 20)],
+        samples in sizes(1, 4),
+        size in [sizes(1, 20), sizes(1, 40)],
+        threads in sizes(1, 5),
         seed in any::<u64>(),
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
@@ -115,11 +134,11 @@ proptest! {
     #[test]
     fn those_of_three_by_three_too(
         transposed in any::<bool>(),
-        pads in [[0usize..4, 0usize..4], [0usize..4, 0usize..4]],
-        channels in [1usize..50, 1usize..50],
-        samples in 1usize..4,
-        size in [3usize..20, 3usize..40],
-        threads in 1usize..4,
+        pads in [[sizes(0, 4), sizes(0, 4)], [sizes(0, 4), sizes(0, 4)]],
+        channels in [sizes(1, 50), sizes(1, 50)],
+        samples in sizes(1, 4),
+        size in [sizes(3, 20), sizes(3, 40)],
+        threads in sizes(1, 4),
         seed in any::<u64>(),
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
@@ -129,14 +148,14 @@ proptest! {
     }
 
     #[test]
-    fn small_pictures_of_many_samples_too(
+    fn small_images_of_many_samples_too(
         transposed in any::<bool>(),
         windows in [window(), window()],
-        groups in 1usize..3,
-        of_group in [1usize..20, 1usize..20],
-        samples in 4usize..40,
-        size in [1usize..7, 1usize..7],
-        threads in 1usize..4,
+        groups in sizes(1, 3),
+        of_group in [sizes(1, 20), sizes(1, 20)],
+        samples in sizes(4, 40),
+        size in [sizes(1, 7), sizes(1, 7)],
+        threads in sizes(1, 4),
         seed in any::<u64>(),
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
@@ -149,11 +168,11 @@ proptest! {
     fn groups_have_sums_of_their_own(
         transposed in any::<bool>(),
         windows in [window(), window()],
-        groups in 1usize..20,
-        of_group in [1usize..5, 1usize..9],
-        samples in 1usize..4,
-        size in [1usize..20, 1usize..40],
-        threads in 1usize..5,
+        groups in sizes(1, 20),
+        of_group in [sizes(1, 5), sizes(1, 9)],
+        samples in sizes(1, 4),
+        size in [sizes(1, 20), sizes(1, 40)],
+        threads in sizes(1, 5),
         seed in any::<u64>(),
     ) {
         let direction = if transposed { Direction::Transposed } else { Direction::Forward };
@@ -181,7 +200,7 @@ fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
         After::Relu,
         After::Mul(Numbers::Entries(&factor)),
     ];
-    filter.run(samples, size, &input, &after, &mut output, threads);
+    filter.run(samples, size, &input, &after, &mut output, if cfg!(miri) { 1 } else { threads });
     let sums = by_definition(case, result, &input, &weights, &bias);
     for (i, (&found, sum)) in output.iter().zip(sums).enumerate() {
         let wanted = (sum + f64::from(added[i])).max(0.0) * f64::from(factor[i]);
@@ -200,8 +219,8 @@ fn many_channels_are_summed_in_blocks() {
     let case = Case {
         direction: Direction::Forward,
         windows: [window; 2],
-        channels: [300, 13].into(),
-        samples: 5,
+        channels: if cfg!(miri) { [80, 7] } else { [300, 13] }.into(),
+        samples: if cfg!(miri) { 1 } else { 5 },
         size: [7, 7],
     };
     check(&case, 7, 1).expect("equal sums");
@@ -249,4 +268,43 @@ fn what_would_be_mostly_border_or_unused_is_left_to_others() {
     let wide = Window { size: 30, ..Window::POINT };
     let filter = Filter::new(Direction::Forward, [wide; 2], [1, 1], &[0.0; 900]).expect("a filter");
     assert!(filter.suits(1, [45, 45]) && !filter.suits(1, [32, 32]), "three outputs in a row");
+    let spread = Window { stride: 1 << 20, extra: 63, ..Window::POINT };
+    let filter = Filter::new(Direction::Transposed, [spread; 2], [1, 1], &[0.0]).expect("a filter");
+    assert_eq!(filter.output_size([1, 1]), Some([64, 64]));
+    assert!(!filter.suits(1, [1, 1]), "a pass for every remainder");
+}
+
+#[test]
+fn windows_too_large_to_count_with_are_refused() {
+    let huge = usize::MAX / 2;
+    let refused = |window: Window| {
+        let weights = vec![0.0; window.size];
+        let windows = [Window::POINT, window];
+        [Direction::Forward, Direction::Transposed]
+            .iter()
+            .all(|&d| Filter::new(d, windows, [1, 1], &weights).is_none())
+    };
+    assert!(refused(Window { size: 3, dilation: huge, ..Window::POINT }));
+    assert!(refused(Window { before: huge, after: huge, ..Window::POINT }));
+    assert!(refused(Window { stride: huge + 1, extra: huge, ..Window::POINT }));
+    let far = Window { size: 2, dilation: huge / 2, ..Window::POINT };
+    let filter = Filter::new(Direction::Transposed, [far; 2], [1, 1], &[0.0; 4]).expect("a filter");
+    assert_eq!(filter.output_size([2, usize::MAX - huge / 4]), None);
+    assert!(!filter.suits(1, [2, 2]), "more entries than there is memory for");
+}
+
+#[test]
+#[should_panic(expected = "entries of the input")]
+fn a_number_of_samples_that_wraps_is_refused() {
+    let windows = [Window::POINT; 2];
+    let filter = Filter::new(Direction::Forward, windows, [4, 1], &[0.0; 4]).expect("a filter");
+    filter.run(usize::MAX / 4 + 1, [1, 1], &[], &[], &mut [], 1);
+}
+
+#[test]
+#[should_panic(expected = "entries of the output")]
+fn an_output_whose_size_wraps_is_refused() {
+    let far = Window { extra: usize::MAX / 4, ..Window::POINT };
+    let filter = Filter::new(Direction::Transposed, [far; 2], [1, 4], &[0.0; 4]).expect("a filter");
+    filter.run(1, [1, 1], &[1.0], &[], &mut [], 1);
 }

@@ -1,29 +1,35 @@
 //! Which columns of a table are samples, and which is the label.
 
-use crate::Options;
+use crate::{Options, Problem};
 
 /// Columns by their place in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     /// The columns of a sample, in the order in which they are wanted.
     pub(crate) taken: Vec<usize>,
+    /// The column of the labels, if they are wanted.
     pub(crate) label: Option<usize>,
 }
 
-/// Chooses among the columns of a file; `numbers_of_rows` is one that only counts them.
+/// Chooses among the columns of a file; `numbers_of_rows` is one that only counts them. Without names of its own, a
+/// file's columns are called `1`, `2` and so on.
 pub(crate) fn select(
     all: &[String],
+    has_names: bool,
     numbers_of_rows: Option<usize>,
     options: &Options,
-) -> Result<Selection, String> {
-    let find = |name: &str| -> Result<Option<usize>, String> {
+) -> Result<Selection, Problem> {
+    let find = |name: &str| -> Result<Option<usize>, Problem> {
         let mut places = all.iter().enumerate().filter(|(_, n)| *n == name).map(|(i, _)| i);
         match (places.next(), places.next()) {
-            (Some(_), Some(_)) => Err(format!("there are several columns {name:?}")),
+            (Some(_), Some(_)) => Err(Problem::RepeatedColumn(name.to_owned())),
             (place, _) => Ok(place),
         }
     };
-    let missing = |name: &str| format!("no column {name:?}; there are {}", listed(all));
+    let missing = |name: &str| {
+        let (column, known) = (name.to_owned(), all.to_vec());
+        Problem::NoColumn { column, known, has_names }
+    };
     // What is left out may be missing if the rest is what the model takes: data to be scored have no labels.
     let fits = |taken: &[usize]| {
         let wanted = options.sample_shape.as_deref();
@@ -48,31 +54,7 @@ pub(crate) fn select(
     };
     match absent.first() {
         Some(name) if !fits(&taken) => Err(missing(name)),
-        _ if taken.is_empty() => Err(format!("no columns are left of {}", listed(all))),
-        _ => Ok(Selection { taken, label }),
+        _ if taken.is_empty() => Err(Problem::NoColumnsLeft(all.to_vec())),
+        _ => Ok(Selection { taken, label: label.filter(|_| options.labels) }),
     }
-}
-
-fn listed(names: &[String]) -> String {
-    const MOST: usize = 20;
-    let mut shown: Vec<String> = names.iter().take(MOST).map(|n| short(n)).collect();
-    if names.len() > MOST {
-        shown.push(format!("{} more", names.len() - MOST));
-    }
-    shown.join(", ")
-}
-
-/// Text from a file, cut and without control characters.
-pub(crate) fn short(text: &str) -> String {
-    cut(text, 40)
-}
-
-/// The same with at most this many characters.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut shown: String = text.chars().take(most).map(clean).collect();
-    if text.chars().nth(most).is_some() {
-        shown.push('…');
-    }
-    shown
 }

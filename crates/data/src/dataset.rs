@@ -2,13 +2,16 @@ use std::{
     collections::HashSet,
     fmt,
     path::{Path, PathBuf},
-    sync::OnceLock,
+    slice,
+    sync::Arc,
 };
 
+use taste_files::message::shape;
+
 use crate::{
-    Chunk, Chunks, Error, Options, Samples, formats,
-    npy::shown,
+    Chunk, Chunks, Error, Keep, Options, Samples, formats,
     prepare::Prepare,
+    samples::refilled,
     source::{Batches, Source},
 };
 
@@ -35,22 +38,13 @@ pub struct Dataset {
 struct File {
     source: Box<dyn Source>,
     prepare: Prepare,
-    /// How many samples it gave in a whole pass.
-    counted: OnceLock<usize>,
-}
-
-impl File {
-    fn count(&self) -> Option<usize> {
-        self.source.count().or_else(|| self.counted.get().copied())
-    }
 }
 
 /// The most entries that a chunk holds, however many rows are asked for.
 const MOST_CHUNK: usize = 1 << 26;
 
 impl Dataset {
-    /// Opens a file or folder: npy, npz, PNG and JPEG, IDX, CIFAR's binary files, CSV, Parquet; most of them compressed
-    /// with gzip or not.
+    /// Opens a file or folder in one of the [`FORMATS`](crate::FORMATS); most of them compressed with gzip or not.
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let sources = if path.is_dir() {
             formats::folder::open(path, options)?
@@ -60,7 +54,7 @@ impl Dataset {
         let name = path.display().to_string();
         let prepared = |source: Box<dyn Source>| {
             let prepare = Prepare::new(&name, source.facts(), options)?;
-            Ok(File { source, prepare, counted: OnceLock::new() })
+            Ok(File { source, prepare })
         };
         let parts = sources.into_iter().map(prepared).collect::<Result<_, Error>>()?;
         Self { name: name.clone(), parts }.checked()
@@ -79,7 +73,7 @@ impl Dataset {
 
     /// All parts must give samples of one shape.
     fn checked(self) -> Result<Self, Error> {
-        let refused = |message: String| Error::File { path: self.name.clone(), message };
+        let refused = |message: String| Error::new(&self.name, message);
         let Some(first) = self.parts.first() else {
             return Err(refused("no files are named".to_owned()));
         };
@@ -87,7 +81,7 @@ impl Dataset {
         for part in &self.parts {
             let found = part.prepare.sample_shape();
             if found != wanted {
-                let (wanted, found) = (shown(wanted), shown(found));
+                let (wanted, found) = (shape(wanted), shape(found));
                 return Err(refused(format!(
                     "samples of shape {wanted} and of {found} in one set"
                 )));
@@ -99,10 +93,10 @@ impl Dataset {
         Ok(self)
     }
 
-    /// The same options with the columns that these samples are made of, so that other tables are read by the names of
+    /// Options that name the columns which these samples are made of, so that other tables are read by the names of
     /// their columns, whatever their order and whatever else they hold.
     #[must_use]
-    pub fn pinned(&self, options: &Options) -> Options {
+    pub fn options_naming_columns(&self, options: &Options) -> Options {
         let taken = self.parts.first().and_then(|part| part.source.facts().taken.clone());
         let distinct =
             |names: &Vec<String>| names.iter().collect::<HashSet<_>>().len() == names.len();
@@ -144,7 +138,7 @@ impl Dataset {
     fn part_of(&self, index: usize) -> Option<(usize, &File, usize)> {
         let (mut before, mut index) = (0, index);
         for part in &self.parts {
-            match part.count() {
+            match part.source.count() {
                 Some(count) if index >= count => {
                     index -= count;
                     before += count + part.source.skipped_count();
@@ -172,7 +166,7 @@ impl Samples for Dataset {
     }
 
     fn count(&self) -> Option<usize> {
-        self.parts.iter().map(File::count).sum()
+        self.parts.iter().map(|part| part.source.count()).sum()
     }
 
     fn columns(&self) -> Option<&[String]> {
@@ -180,64 +174,61 @@ impl Samples for Dataset {
     }
 
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
-        let mut pass = Pass {
-            name: &self.name,
-            parts: &self.parts,
-            at: 0,
-            rows,
-            batches: None,
-            first: 0,
-            next: 0,
-        };
-        let mut failed = false;
-        Ok(Box::new(std::iter::from_fn(move || {
-            let chunk = if failed { None } else { pass.next().transpose() };
-            failed = matches!(chunk, Some(Err(_)));
-            chunk
-        })))
+        self.chunks_where(rows, Box::new(|_| true))
+    }
+
+    fn chunks_where<'a>(&'a self, rows: usize, keep: Keep<'a>) -> Result<Chunks<'a>, Error> {
+        let rows = self.parts.iter().map(File::most_rows).fold(rows.max(1), usize::min);
+        let keep = Arc::from(keep);
+        let mut pass = Pass { parts: self.parts.iter(), current: None, first: 0, rows, keep };
+        let chunks = std::iter::from_fn(move || pass.next().transpose());
+        Ok(refilled(&self.name, chunks, rows))
+    }
+}
+
+impl File {
+    /// How many samples a chunk may hold.
+    fn most_rows(&self) -> usize {
+        let size = |shape: &[usize]| shape.iter().product::<usize>().max(1);
+        let entries = size(&self.source.facts().sample).max(size(self.prepare.sample_shape()));
+        (MOST_CHUNK / entries).max(1)
     }
 }
 
 /// A pass through all parts.
 struct Pass<'a> {
-    name: &'a str,
-    parts: &'a [File],
-    at: usize,
-    rows: usize,
-    batches: Option<Batches<'a>>,
-    /// The number of the part's first sample, and that of the next.
+    /// What comes after the current part.
+    parts: slice::Iter<'a, File>,
+    current: Option<(&'a File, Batches<'a>)>,
+    /// The number of the current part's first sample.
     first: usize,
-    next: usize,
+    rows: usize,
+    keep: Arc<dyn Fn(usize) -> bool + Send + Sync + 'a>,
 }
 
 impl Pass<'_> {
     fn next(&mut self) -> Result<Option<Chunk>, Error> {
-        while let Some(part) = self.parts.get(self.at) {
-            let batches = match &mut self.batches {
-                Some(batches) => batches,
+        loop {
+            let (part, batches) = match &mut self.current {
+                Some(current) => current,
                 none => {
-                    let size = |shape: &[usize]| shape.iter().product::<usize>().max(1);
-                    let entries =
-                        size(&part.source.facts().sample).max(size(part.prepare.sample_shape()));
-                    let most = self.rows.min(MOST_CHUNK / entries).max(1);
-                    none.insert(part.source.batches(most)?)
+                    let Some(part) = self.parts.next() else { return Ok(None) };
+                    let (keep, first) = (Arc::clone(&self.keep), self.first);
+                    let keep = Box::new(move |own| keep(first + own));
+                    none.insert((part, part.source.batches(self.rows, keep)?))
                 }
             };
             if let Some(batch) = batches.next() {
                 let batch = batch?;
+                if batch.index.is_empty() {
+                    continue;
+                }
+                let index = batch.index.iter().map(|own| self.first + own).collect();
                 let values = part.prepare.apply(batch.values);
-                let index: Vec<usize> = (self.next..self.next + values.shape()[0]).collect();
-                self.next += index.len();
                 return Ok(Some(Chunk { index, values, labels: batch.labels }));
             }
-            let found = self.next - self.first;
-            let _ = part.counted.set(found);
-            if let Some(declared) = part.source.count().filter(|&declared| declared != found) {
-                let message = format!("it declares {declared} samples and holds {found}");
-                return Err(Error::File { path: self.name.to_owned(), message });
-            }
-            (self.batches, self.first, self.at) = (None, self.next, self.at + 1);
+            self.first += part.source.count().unwrap_or(0);
+            self.current = None;
         }
-        Ok(None)
     }
 }

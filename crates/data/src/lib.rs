@@ -15,7 +15,8 @@ mod source;
 mod table;
 
 pub use dataset::Dataset;
-pub use error::Error;
+pub use error::{Error, ErrorKind, Problem};
+pub use formats::{FORMATS, Format};
 pub use options::{Layout, Options};
-pub use samples::{Chunk, Chunks, InMemory, Part, Samples, Seen, draw};
+pub use samples::{Borrowed, Chunk, Chunks, InMemory, Keep, Mapped, Part, Samples, draw};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

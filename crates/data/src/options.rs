@@ -15,7 +15,10 @@ pub struct Options {
     pub mean: Vec<f32>,
     /// Divided by after that: one number, or one for each channel or column.
     pub std: Vec<f32>,
-    /// The column of a table that holds the label.
+    /// Whether labels are read: of a table those in [`label`](Self::label), of images the numbers of their folders, of
+    /// other files those beside or within them. A file of labels that nobody asks for is not opened.
+    pub labels: bool,
+    /// The column of a table that holds the label, which is no part of a sample.
     pub label: Option<String>,
     /// The columns of a table to take, in this order; all if there are none.
     pub columns: Vec<String>,
@@ -23,16 +26,13 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Leaves out images and lines that can't be read, see [`Dataset::skipped`](crate::Dataset::skipped).
     pub skip_bad: bool,
-    /// Height and width that pictures are brought to.
+    /// Height and width that images are brought to.
     pub resize: Option<(usize, usize)>,
-    /// Height and width that pictures are brought to with a margin of zeros, after any resizing and before scaling.
+    /// Height and width that images are brought to with a margin of zeros, after any resizing and before scaling.
     pub pad: Option<(usize, usize)>,
-    /// Whether all this was settled before, as it is for a detector: messages then suggest no other choice.
-    #[serde(skip)]
-    pub settled: bool,
 }
 
-/// The place of the channels among the axes of a picture.
+/// The place of the channels among the axes of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {

@@ -11,7 +11,7 @@ use flate2::{
     bufread::{DeflateDecoder, MultiGzDecoder},
 };
 
-use crate::Error;
+use crate::{Error, Problem};
 
 /// Bytes that can be read from the first on, as often as needed.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Member {
 impl Origin {
     /// A file, compressed with gzip or not.
     pub(crate) fn of(path: &Path) -> Result<Self, Error> {
-        let refused = |e: io::Error| Error::at(path, described(&e));
+        let refused = |e: io::Error| Error::at(path, e);
         // Before opening: opening a pipe would block.
         let metadata = fs::metadata(path).map_err(refused)?;
         if !metadata.is_file() {
@@ -82,7 +82,7 @@ impl Origin {
     /// The first bytes, at most `most`.
     pub(crate) fn opening(&self, most: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
-        self.open()?.take(most).read_to_end(&mut bytes).map_err(|e| self.refused(&e))?;
+        self.open()?.take(most).read_to_end(&mut bytes).map_err(|e| self.error(e))?;
         Ok(bytes)
     }
 
@@ -105,20 +105,17 @@ impl Origin {
                 }
             })
         };
-        inner().map_err(|e| self.refused(&e))
+        inner().map_err(|e| self.error(e))
     }
 
-    /// A sentence about these bytes.
-    pub(crate) fn error(&self, message: impl std::fmt::Display) -> Error {
+    /// What is wrong with these bytes.
+    pub(crate) fn error(&self, problem: impl Into<Problem>) -> Error {
         match &self.kind {
-            Kind::Member(m) => Error::at(&self.path, format!("member {:?}: {message}", m.name)),
-            Kind::Plain { .. } | Kind::Gzip => Error::at(&self.path, message),
+            Kind::Member(m) => {
+                Error::new(format!("{}: member {:?}", self.path.display(), m.name), problem)
+            }
+            Kind::Plain { .. } | Kind::Gzip => Error::at(&self.path, problem),
         }
-    }
-
-    /// Why reading failed.
-    pub(crate) fn refused(&self, problem: &io::Error) -> Error {
-        self.error(described(problem))
     }
 }
 

@@ -60,9 +60,6 @@ impl Skips {
     }
 }
 
-/// The end of a sentence about something that could be left out.
-pub(crate) const HINT: &str = "; --skip-bad leaves such out";
-
 /// The sentence for a file of which far too much would be left out.
 pub(crate) fn too_many() -> String {
     format!("more than {MOST} of its entries can't be read: it is not what it is taken for")

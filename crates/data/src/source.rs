@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use ndarray::ArrayD;
+use ndarray::{ArrayD, Axis};
+use taste_files::message::shape;
 
-use crate::{Error, Layout};
+use crate::{Error, Keep, Layout, Problem};
 
 /// What is known of a file once it is open.
 #[derive(Clone, Debug)]
@@ -21,11 +22,29 @@ pub(crate) struct Facts {
     pub(crate) taken: Option<Vec<String>>,
 }
 
-/// Consecutive samples of a file.
+/// Samples of a file, in order.
 #[derive(Debug)]
 pub(crate) struct Rows {
+    /// The number of each sample in the file.
+    pub(crate) index: Vec<usize>,
     pub(crate) values: ArrayD<f32>,
     pub(crate) labels: Option<Vec<i64>>,
+}
+
+impl Rows {
+    /// Without the samples that are not wanted.
+    pub(crate) fn kept(self, keep: &Keep<'_>) -> Self {
+        let positions: Vec<usize> =
+            (0..self.index.len()).filter(|&i| keep(self.index[i])).collect();
+        if positions.len() == self.index.len() {
+            return self;
+        }
+        Self {
+            index: positions.iter().map(|&i| self.index[i]).collect(),
+            values: self.values.select(Axis(0), &positions),
+            labels: self.labels.map(|all| positions.iter().map(|&i| all[i]).collect()),
+        }
+    }
 }
 
 pub(crate) type Batches<'a> = Box<dyn Iterator<Item = Result<Rows, Error>> + Send + 'a>;
@@ -34,11 +53,11 @@ pub(crate) type Batches<'a> = Box<dyn Iterator<Item = Result<Rows, Error>> + Sen
 pub(crate) trait Source: fmt::Debug + Send + Sync {
     fn facts(&self) -> &Facts;
 
-    /// How many samples, if that is known without reading them.
+    /// How many samples, if that is known without reading them; always after a pass to the end.
     fn count(&self) -> Option<usize>;
 
-    /// The samples from the first on, at most `most` at a time and at least one.
-    fn batches(&self, most: usize) -> Result<Batches<'_>, Error>;
+    /// The samples that `keep` wants by their numbers, from the first on, at most `most` at a time and perhaps none.
+    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error>;
 
     /// What a sample is called, by its number among those that could be read.
     fn row_name(&self, _index: usize) -> Option<String> {
@@ -65,13 +84,14 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
 pub(crate) const MOST_ELEMENTS: usize = 1 << 28;
 
 /// The number of elements of a sample, unless there are too many.
-pub(crate) fn elements(sample: &[usize]) -> Result<usize, String> {
+pub(crate) fn elements(sample: &[usize]) -> Result<usize, Problem> {
     let product = sample.iter().filter(|&&d| d != 0).try_fold(1usize, |p, &d| p.checked_mul(d));
     match product {
         Some(n) if n <= MOST_ELEMENTS => Ok(if sample.contains(&0) { 0 } else { n }),
-        _ => Err(format!(
-            "one sample of shape {} has more than {MOST_ELEMENTS} entries",
-            crate::npy::shown(sample)
-        )),
+        _ => {
+            let sample = shape(sample);
+            Err(format!("one sample of shape {sample} has more than {MOST_ELEMENTS} entries")
+                .into())
+        }
     }
 }

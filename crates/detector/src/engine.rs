@@ -11,7 +11,7 @@ pub struct Engine {
 
 impl Default for Engine {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = taste_threads::count(None);
         Self { backend: Backend::default(), threads }
     }
 }

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use taste_onnx::{
     Model, Values, builders,
-    proto::{GraphProto, ModelProto, StringStringEntryProto, TensorProto},
+    proto::{GraphProto, ModelProto, TensorProto},
 };
 
 use crate::{
@@ -29,11 +29,7 @@ pub(crate) struct Contents {
 
 /// Whether a model says that it is a detector.
 pub(crate) fn is_detector(model: &Model) -> bool {
-    entry(model, FORMAT_KEY).is_some()
-}
-
-fn entry<'m>(model: &'m Model, key: &str) -> Option<&'m str> {
-    model.proto.metadata_props.iter().find(|e| e.key == key).map(|e| e.value.as_str())
+    model.metadata(FORMAT_KEY).is_some()
 }
 
 /// Makes the file of a graph whose threshold and calibration scores are still inputs.
@@ -67,10 +63,7 @@ pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Err
         let both = maps.deviations.iter().chain(&maps.largest);
         entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
     }
-    model.proto.metadata_props = entries
-        .into_iter()
-        .map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value })
-        .collect();
+    entries.into_iter().for_each(|(key, value)| model.set_metadata(key, value));
     Ok(())
 }
 
@@ -83,7 +76,7 @@ pub(crate) fn put_threshold(model: &mut Model, threshold: f64) {
 
 /// Reads what a file says; an error is the rest of a sentence about the file.
 pub(crate) fn read(model: &Model) -> Result<Contents, String> {
-    let format = entry(model, FORMAT_KEY).ok_or(
+    let format = model.metadata(FORMAT_KEY).ok_or(
         "this is no detector, as it holds no manifest of taste: fit one to a model and its training data",
     )?;
     let format: u32 = format.parse().map_err(|_| damaged("the version of its format"))?;
@@ -94,10 +87,11 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
             env!("CARGO_PKG_VERSION")
         ));
     }
-    let manifest = entry(model, MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
+    let manifest = model.metadata(MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
     let mut manifest: Manifest =
         serde_json::from_str(manifest).map_err(|e| format!("{}: {e}", damaged("the manifest")))?;
-    let rows = entry(model, REFERENCE_KEY)
+    let rows = model
+        .metadata(REFERENCE_KEY)
         .and_then(unpack)
         .and_then(|(width, values)| {
             let rows = values.len().checked_div(width)?;
@@ -107,7 +101,7 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
             rows.ncols() == 1 + manifest.parts.iter().map(|p| p.columns.len()).sum::<usize>()
         })
         .ok_or_else(|| damaged("the reference samples"))?;
-    let maps = match (entry(model, MAPS_KEY), &manifest.map) {
+    let maps = match (model.metadata(MAPS_KEY), &manifest.map) {
         (Some(text), Some(_)) => Some(map_reference(text, &manifest)?),
         (None, None) => None,
         _ => return Err(damaged("the maps")),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use taste_data::{Chunk, Dataset, Options, Samples};
 
-use crate::{Detector, Error, Progress, Scorer, Scores, Stage, progress::report};
+use crate::{Detector, Error, Progress, Scorer, Scores, Stage, progress::report, refused};
 
 impl Detector {
     /// How files become samples for this detector.
@@ -42,9 +42,7 @@ impl Scorer {
             report(progress, Stage { purpose: "samples", done, total: data.count() })?;
         }
         if done == 0 {
-            let message = "it holds no samples".to_owned();
-            let empty = taste_data::Error::File { path: data.name().to_owned(), message };
-            return Err(Error::Data(empty).into());
+            return Err(refused(format!("{}: it holds no samples", data.name())).into());
         }
         Ok(done)
     }

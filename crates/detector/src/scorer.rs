@@ -62,7 +62,8 @@ impl Scores {
 
 /// A detector in an engine. Several threads may use it at once.
 pub struct Scorer {
-    runner: Runner,
+    session: Session,
+    input: String,
     parts: Vec<String>,
     with_map: bool,
 }
@@ -88,15 +89,15 @@ impl Detector {
         let model = taste_engine::Model::from_onnx("the detector", file);
         let session = engine.backend.load(&model, &outputs, engine.threads)?;
         let facts = &manifest.model;
-        let runner = Runner::new(session, &facts.input, &facts.sample_shape, facts.batch);
-        Ok(Scorer { runner, parts, with_map })
+        let session = session.with_batch(facts.batch.map_or(Batch::Open, Batch::Fixed));
+        Ok(Scorer { session, input: facts.input.clone(), parts, with_map })
     }
 }
 
 impl Scorer {
     /// Scores samples along the first axis.
     pub fn score(&self, samples: ArrayViewD<'_, f32>) -> Result<Scores, Error> {
-        let mut results = self.runner.run(samples)?.into_iter();
+        let mut results = self.session.run(&[(&*self.input, samples)])?.into_iter();
         let mut next =
             || results.next().ok_or_else(|| refused("the detector gave too few results"));
         let numbers = |v: Value| -> Vec<f32> { v.to_f32().into_iter().collect() };
@@ -113,63 +114,5 @@ impl Scorer {
         }
         let map = if self.with_map { Some(next()?.to_f32()) } else { None };
         Ok(Scores { score, p_value, flag, parts, map })
-    }
-}
-
-/// A session with the input it is fed through.
-pub(crate) struct Runner {
-    session: std::sync::Mutex<Box<dyn Session>>,
-    input: String,
-    sample_shape: Vec<usize>,
-    batch: Batch,
-}
-
-impl Runner {
-    pub(crate) fn new(
-        session: Box<dyn Session>,
-        input: &str,
-        sample_shape: &[usize],
-        batch: Option<usize>,
-    ) -> Self {
-        let batch = batch.map_or(Batch::Open, Batch::Fixed);
-        let session = std::sync::Mutex::new(session);
-        Self { session, input: input.to_owned(), sample_shape: sample_shape.to_vec(), batch }
-    }
-
-    /// The outputs for samples along the first axis.
-    pub(crate) fn run(&self, samples: ArrayViewD<'_, f32>) -> Result<Vec<Value>, Error> {
-        if samples.shape().get(1..) != Some(&self.sample_shape[..]) {
-            return Err(refused(format!(
-                "input {:?} wants samples of shape {:?}, got an array of shape {:?}",
-                self.input,
-                self.sample_shape,
-                samples.shape()
-            )));
-        }
-        let rows = samples.shape()[0];
-        let size = match self.batch {
-            Batch::Fixed(size) if size != rows => size,
-            _ => return self.feed(samples.to_owned()),
-        };
-        // A file for a fixed batch: full batches, the last one filled up with copies of its last sample.
-        let mut parts: Vec<Vec<Value>> = Vec::new();
-        for start in (0..rows).step_by(size) {
-            let end = rows.min(start + size);
-            let picks: Vec<usize> = (start..start + size).map(|i| i.min(end - 1)).collect();
-            let results = self.feed(samples.select(Axis(0), &picks))?;
-            parts.push(results.iter().map(|v| v.rows(0, end - start)).collect());
-        }
-        let count = parts.first().map_or(0, Vec::len);
-        let column = |i: usize| -> Result<Value, Error> {
-            let values: Vec<&Value> = parts.iter().map(|p| &p[i]).collect();
-            Ok(Value::join(&values)?)
-        };
-        (0..count).map(column).collect()
-    }
-
-    fn feed(&self, samples: ArrayD<f32>) -> Result<Vec<Value>, Error> {
-        let samples = Value::from(samples);
-        let mut session = self.session.lock().map_err(|_| refused("the engine has failed"))?;
-        Ok(session.run(&[(&self.input, &samples)])?)
     }
 }

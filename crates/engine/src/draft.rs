@@ -3,10 +3,12 @@
 use taste_graph::{Build, Dim, Graph, Id};
 
 use crate::{
-    Batch, Error, Method, Model, Request, Target, Wants,
-    derive::{Cut, Derivation, Problem, Signs},
+    Batch, Error, How, LaplacianMethod, Model, Parts, Request, Target, Wants,
+    derive::{Derivation, Job, Problem, Signs},
     error::request,
     memory,
+    model::Opened,
+    names,
     target::Head,
 };
 
@@ -19,40 +21,18 @@ pub struct Draft {
     head: Head,
     dimension: usize,
     batch: Batch,
-    method: Method,
+    laplacian_method: LaplacianMethod,
     seed: u64,
     memory: usize,
-}
-
-/// What was added to a [`Draft`]; what was not asked for is absent.
-#[derive(Clone, Debug)]
-pub struct Parts {
-    /// f: N, or N × K for every class.
-    pub value: Id,
-    /// ∇f.
-    pub gradient: Option<Id>,
-    /// Δf, like the value.
-    pub laplacian: Option<Id>,
-    /// The standard error of a stochastic Δf.
-    pub stderr: Option<Id>,
-    /// ∂²f/∂xᵢ².
-    pub diagonal: Option<Id>,
-    /// s·∇f, like the value.
-    pub drift: Option<Id>,
-    /// ∂z/∂x for every logit: N × K × entries of x.
-    pub jacobian: Option<Id>,
-    /// How second derivatives are computed.
-    pub method: Method,
-    /// Why this method, in words.
-    pub reason: String,
-    /// Whether f is piecewise affine, so that Δf is zero almost everywhere.
-    pub is_flat: bool,
+    /// The model's values by the names that they have in the file.
+    pub(crate) values: Vec<(String, Id)>,
 }
 
 impl Model {
     /// The model as a graph to build upon. The target and the wants of the request do not matter yet.
     pub fn draft(&self, asked: &Request) -> Result<Draft, Error> {
-        let (problem, batch) = self.problem(&Request { target: None, ..asked.clone() })?;
+        let Opened { problem, batch, values } =
+            self.problem(&Request { target: None, ..asked.clone() })?;
         let (name, x) = (problem.wrt(), problem.x);
         let others: Vec<String> =
             problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name).collect();
@@ -72,9 +52,10 @@ impl Model {
             dimension: problem.dimension,
             graph: problem.graph,
             batch,
-            method: asked.method,
+            laplacian_method: asked.laplacian_method,
             seed: asked.seed,
             memory: asked.memory,
+            values,
         })
     }
 }
@@ -95,7 +76,7 @@ impl Draft {
         self.input.1
     }
 
-    /// The name of the input.
+    /// The name of the input: that in the model's file, unless it had to make way by [`Self::reserve`].
     pub fn input_name(&self) -> &str {
         &self.input.0
     }
@@ -103,6 +84,14 @@ impl Draft {
     /// The output that targets are functions of.
     pub fn output(&self) -> Id {
         self.output.1
+    }
+
+    /// Keeps names free for outputs: an input `score` that has one of them is called `model_score` from now on.
+    pub fn reserve(&mut self, outputs: &[&str]) {
+        names::make_way(&mut self.graph, outputs);
+        let inputs = self.graph.inputs();
+        self.input.0 =
+            inputs.into_iter().find(|i| i.1 == self.input.1).map(|i| i.0).unwrap_or_default();
     }
 
     /// The name of the output that targets are functions of.
@@ -152,68 +141,31 @@ impl Draft {
     }
 
     /// Adds derivatives of a target; `field` is what the drift goes along. Random signs become part of the
-    /// graph, the same for every sample.
+    /// graph, the same for every sample. Says where they are, and how second derivatives are computed.
     pub fn derive(
         &mut self,
         target: Target,
         wants: Wants,
         field: Option<Id>,
-    ) -> Result<Parts, Error> {
-        let graph = std::mem::take(&mut self.graph);
-        let kept = graph.clone();
-        match self.derive_on(graph, target, wants, field) {
-            Ok((graph, parts)) => {
-                self.graph = graph;
-                Ok(parts)
-            }
-            Err(e) => {
-                self.graph = kept;
-                Err(e)
-            }
-        }
-    }
-
-    fn derive_on(
-        &self,
-        graph: Graph,
-        target: Target,
-        wants: Wants,
-        field: Option<Id>,
-    ) -> Result<(Graph, Parts), Error> {
-        let output = (self.output.0.as_str(), self.output.1);
-        let problem = Problem::with_head(
-            graph,
-            self.input.1,
-            output,
-            self.head,
-            Some(target),
-            self.dimension,
-        )?;
-        let is_flat = matches!(problem.cut, Cut::Flat);
-        let lanes = memory::lanes(&problem.graph, problem.f, self.memory);
-        let signs = Signs::Baked(self.seed);
-        let Derivation { graph, outputs, method, reason, .. } =
-            problem.derive(self.method, wants, signs, lanes, field)?;
-        let find = |name: &str| outputs.iter().find(|o| o.0 == name).map(|o| o.1);
-        let value = find("value").ok_or_else(|| request("the derivative has no value"))?;
-        let parts = Parts {
-            value,
-            gradient: find("gradient"),
-            laplacian: find("laplacian"),
-            stderr: find("stderr"),
-            diagonal: find("diagonal"),
-            drift: find("drift"),
-            jacobian: find("jacobian"),
-            method,
-            reason,
-            is_flat,
+    ) -> Result<(Parts, How), Error> {
+        let (output, x) = ((self.output.0.as_str(), self.output.1), self.input.1);
+        let graph = self.graph.clone();
+        let problem =
+            Problem::with_head(graph, x, output, self.head, Some(target), self.dimension)?;
+        let job = Job {
+            wants,
+            signs: Signs::Baked(self.seed),
+            lanes: memory::lanes(&problem.graph, problem.f, self.memory),
+            field,
         };
-        Ok((graph, parts))
+        let Derivation { graph, parts, how, .. } = problem.derive(self.laplacian_method, &job)?;
+        self.graph = graph;
+        Ok((parts, how))
     }
 
     /// How second derivatives are computed from now on.
-    pub fn set_laplacian_method(&mut self, method: Method) {
-        self.method = method;
+    pub fn set_laplacian_method(&mut self, method: LaplacianMethod) {
+        self.laplacian_method = method;
     }
 
     /// How many samples at once stay within the memory asked for.

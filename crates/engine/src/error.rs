@@ -1,5 +1,7 @@
 //! What can go wrong, in words for the person who brought the model.
 
+use std::fmt;
+
 use taste_graph::OpError;
 use taste_ops::ImportError;
 
@@ -18,9 +20,20 @@ pub enum Error {
         /// What is wrong with it.
         cause: ImportError,
     },
+    /// A target or a Laplacian method can't be read from what was written.
+    #[error(transparent)]
+    Choice(#[from] taste_choice::Error),
     /// The request does not fit the model.
     #[error("{0}")]
     Request(String),
+    /// A Laplacian method that does not apply to the model.
+    #[error("method {method} does not apply: {reason}")]
+    LaplacianMethod {
+        /// The method.
+        method: String,
+        /// Why it does not apply.
+        reason: String,
+    },
     /// A derivative can't be built.
     #[error("{0}")]
     Derive(OpError),
@@ -32,7 +45,17 @@ pub enum Error {
         /// What it says.
         message: String,
     },
-    /// An input has the wrong shape, type or content.
+    /// An input takes samples of another shape.
+    #[error("input {name:?} wants samples of shape {}, got {got}", sizes(wanted))]
+    Shape {
+        /// The input.
+        name: String,
+        /// The sizes of one sample; nothing stands for any size.
+        wanted: Vec<Option<usize>>,
+        /// What there is instead.
+        got: Given,
+    },
+    /// An input has the wrong type or content, or is missing.
     #[error("input {name:?}: {message}")]
     Input {
         /// The input.
@@ -40,6 +63,65 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// What an [`Error`] is about, for callers that word a hint or choose what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file can't be read, or is no model.
+    File,
+    /// The model has parts that are not supported, or is broken.
+    Model,
+    /// The model leaves the shape of a sample open, and nobody gave it.
+    OpenShape,
+    /// What was asked for does not exist, or does not fit the model.
+    Request,
+    /// A derivative can't be built.
+    Derivative,
+    /// The engine can't be loaded, or fails.
+    Backend,
+    /// The samples do not fit the model.
+    Input,
+}
+
+impl Error {
+    /// What it is about.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::File(_) => ErrorKind::File,
+            Self::Import { cause: ImportError::OpenShape { .. }, .. } => ErrorKind::OpenShape,
+            Self::Import { .. } => ErrorKind::Model,
+            Self::Choice(_) | Self::Request(_) | Self::LaplacianMethod { .. } => ErrorKind::Request,
+            Self::Derive(_) => ErrorKind::Derivative,
+            Self::Backend { .. } => ErrorKind::Backend,
+            Self::Input { .. } | Self::Shape { .. } => ErrorKind::Input,
+        }
+    }
+}
+
+/// The shape of what an input was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The sizes of one sample.
+    Sample(Vec<usize>),
+    /// The sizes of a whole array.
+    Array(Vec<usize>),
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sample(shape) => write!(f, "{shape:?}"),
+            Self::Array(shape) => write!(f, "an array of shape {shape:?}"),
+        }
+    }
+}
+
+fn sizes(shape: &[Option<usize>]) -> String {
+    let shown: Vec<String> =
+        shape.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| d.to_string())).collect();
+    format!("[{}]", shown.join(", "))
 }
 
 impl From<OpError> for Error {

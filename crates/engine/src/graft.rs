@@ -4,14 +4,18 @@ use std::collections::HashMap;
 
 use taste_graph::{Build, DType, Dim, Id, Tensor};
 use taste_onnx::proto::ValueInfoProto;
-use taste_ops::{Imported, declared_shape, declares_floats, import};
+use taste_ops::{Imported, declared_shape, import};
 
-use crate::{Error, Model, derive::mixed, error::request};
+use crate::{
+    Error, Model,
+    derive::mixed,
+    error::{Given, request},
+};
 
 /// How a model becomes part of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct Graft {
-    /// The input that takes the samples; by default the first that holds floats and has several axes.
+    /// The input that takes the samples; by default what [`Model::input`] says.
     pub input: Option<String>,
     /// The output to use; by default the first that holds floats.
     pub output: Option<String>,
@@ -66,7 +70,11 @@ impl Model {
     /// flattened if the model takes rows.
     pub fn graft(&self, b: &mut Build<'_>, x: Id, options: &Graft) -> Result<Id, Error> {
         let inputs = self.free_inputs();
-        let data = self.data_input(&inputs, options.input.as_deref())?;
+        let name = self.input(options.input.as_deref())?.name;
+        let data = *inputs
+            .iter()
+            .find(|i| i.name == name)
+            .ok_or_else(|| request(format!("{}: no input {name:?}", self.name())))?;
         let rows = *b.fact(x).shape.first().ok_or_else(|| {
             request(format!("{}: samples without an axis of samples", self.name()))
         })?;
@@ -101,28 +109,6 @@ impl Model {
         graph.input.iter().filter(|i| !held(&i.name)).collect()
     }
 
-    fn data_input<'a>(
-        &self,
-        inputs: &[&'a ValueInfoProto],
-        name: Option<&str>,
-    ) -> Result<&'a ValueInfoProto, Error> {
-        let names: Vec<&str> = inputs.iter().map(|i| i.name.as_str()).collect();
-        let floats = || inputs.iter().copied().filter(|i| declares_floats(i));
-        let several = |i: &&ValueInfoProto| declared_shape(i).is_none_or(|s| s.len() > 1);
-        let found = match name {
-            Some(name) => floats().find(|i| i.name == name),
-            None => floats().find(several).or_else(|| floats().next()),
-        };
-        found.ok_or_else(|| {
-            let what = name.map_or_else(String::new, |n| format!(" {n:?}"));
-            request(format!(
-                "{}: there is no input{what} that takes samples of floats; the model has {}",
-                self.name(),
-                if names.is_empty() { "no inputs".to_owned() } else { names.join(", ") }
-            ))
-        })
-    }
-
     /// The sizes of a sample as the model takes them.
     fn sample_for(&self, b: &Build<'_>, x: Id, data: &ValueInfoProto) -> Result<Vec<Dim>, Error> {
         let got = &b.fact(x).shape[1..];
@@ -140,19 +126,11 @@ impl Model {
             return Ok(got.to_vec());
         }
         flat.filter(|flat| fits(flat)).ok_or_else(|| {
-            let want: Vec<String> = declared
-                .iter()
-                .skip(1)
-                .map(|d| d.map_or_else(|| "?".to_owned(), |d| d.to_string()))
-                .collect();
-            let got: Vec<String> = got.iter().map(ToString::to_string).collect();
-            request(format!(
-                "{}: input {:?} wants samples of shape [{}], got [{}]",
-                self.name(),
-                data.name,
-                want.join(", "),
-                got.join(", ")
-            ))
+            let size = |d: &Dim| d.as_fixed().and_then(|d| usize::try_from(d).ok());
+            let got = Given::Sample(got.iter().filter_map(size).collect());
+            let wanted = declared.iter().skip(1).copied().collect();
+            let misfit = Error::Shape { name: data.name.clone(), wanted, got };
+            request(format!("{}: {misfit}", self.name()))
         })
     }
 

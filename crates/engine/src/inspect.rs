@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node};
+use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id, Node, diff};
 use taste_onnx::{
     ElemType,
     proto::{NodeProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto},
@@ -13,9 +13,11 @@ use taste_onnx::{
 use taste_ops::{Argument, Entry, Reader};
 
 use crate::{
-    Batch, Error, Method, Model, Request, Target, Wants,
-    derive::{Cut, Derivation, Problem, Signs},
+    Batch, Error, LAPLACIAN_METHODS, LaplacianMethod, Model, Request, Target, Wants,
+    derive::{Job, Problem, Signs},
+    error::request,
     memory,
+    model::Opened,
 };
 
 /// An input or output as the file declares it.
@@ -85,8 +87,10 @@ impl Class {
             Calculus::Bilinear(_) if node.args.iter().all(|&a| varying(a)) => Self::Bilinear,
             Calculus::Bilinear(_) if masked() => Self::PiecewiseLinear,
             Calculus::Linear(_) | Calculus::Bilinear(_) => Self::Linear,
-            Calculus::Pointwise(p) if p.is_curved() => Self::Pointwise,
-            Calculus::Pointwise(_) => Self::PiecewiseLinear,
+            Calculus::Pointwise(_) => match diff::is_curved(&node.op, graph.fact(node.args[0])) {
+                Ok(false) => Self::PiecewiseLinear,
+                _ => Self::Pointwise,
+            },
             Calculus::Composite(_) => Self::Composite,
         }
     }
@@ -204,13 +208,15 @@ pub struct Overview {
     pub operators: Vec<(Operator, usize)>,
 }
 
-/// Whether a method applies to a model.
+/// Whether a Laplacian method applies to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applicability {
     /// The method.
-    pub method: Method,
+    pub method: LaplacianMethod,
     /// Why not; absent if it does.
     pub obstacle: Option<String>,
+    /// What it costs, in words.
+    pub cost: String,
 }
 
 /// What can be derived of a model.
@@ -235,8 +241,8 @@ pub struct Analysis {
     pub chunk: usize,
     /// Operators of the graph that computes value, gradient and Laplacian.
     pub nodes: usize,
-    /// The method that [`Method::Auto`] picks, or the one asked for.
-    pub method: Method,
+    /// The Laplacian method that `auto` picks, or the one asked for.
+    pub method: LaplacianMethod,
     /// Why.
     pub reason: String,
     /// The others.
@@ -245,7 +251,54 @@ pub struct Analysis {
     pub classes: BTreeMap<String, Class>,
 }
 
+/// Which Laplacian methods apply to a model.
+fn laplacian_methods(problem: &Problem, job: &Job) -> Vec<Applicability> {
+    let width = problem.head.width;
+    let all = LAPLACIAN_METHODS.iter().flat_map(|kind| {
+        let examples = kind.rule.examples(width).into_iter();
+        examples.map(|count| LaplacianMethod::new(kind, count))
+    });
+    all.map(|method| Applicability {
+        method,
+        obstacle: problem.clone().derive(method, job).err().map(|e| match e {
+            Error::LaplacianMethod { reason, .. } => reason,
+            other => other.to_string(),
+        }),
+        cost: method.kind().rule.cost(problem, method.count()),
+    })
+    .collect()
+}
+
 impl Model {
+    /// The input of a name or, without one, the input that samples go to: the first that holds floats and has an axis
+    /// beside that of the samples, or else the first that holds floats.
+    pub fn input(&self, name: Option<&str>) -> Result<Port, Error> {
+        let ports = self.inputs();
+        let names = || ports.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+        let has_axes = |p: &&Port| p.shape.as_ref().is_none_or(|s| s.len() > 1);
+        let floats = || ports.iter().filter(|p| p.is_float);
+        let found = match name {
+            Some(name) => ports.iter().find(|p| p.name == name),
+            None => floats().find(has_axes).or_else(|| floats().next()),
+        };
+        match (found, name) {
+            (Some(port), _) if port.is_float => Ok(port.clone()),
+            (Some(port), _) => {
+                Err(request(format!("{}: input {:?} holds no floats", self.name(), port.name)))
+            }
+            (None, Some(name)) => Err(request(format!(
+                "{}: no input {name:?}; the model has {}",
+                self.name(),
+                names()
+            ))),
+            (None, None) => Err(request(format!(
+                "{}: no input that holds floats; the model has {}",
+                self.name(),
+                if ports.is_empty() { "no inputs".to_owned() } else { names() }
+            ))),
+        }
+    }
+
     /// The inputs that the file declares, without weights.
     pub fn inputs(&self) -> Vec<Port> {
         let Some(graph) = &self.onnx().proto.graph else { return Vec::new() };
@@ -306,50 +359,33 @@ impl Model {
 
     /// What can be derived, and how; what is wanted beside the value is set to gradient and Laplacian.
     pub fn analyse(&self, asked: &Request) -> Result<Analysis, Error> {
-        let (problem, batch) = self.problem(asked)?;
-        let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
-        let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
-        let derive = |method: Method| -> Result<Derivation, Error> {
-            problem.clone().derive(method, wants, Signs::Fed, lanes, None)
+        let Opened { problem, batch, .. } = self.problem(asked)?;
+        let job = Job {
+            wants: Wants { gradient: true, laplacian: true, ..Wants::NONE },
+            signs: Signs::Fed,
+            lanes: memory::lanes(&problem.graph, problem.f, asked.memory),
+            field: None,
         };
-        let chosen = derive(asked.method)?;
-        let top = problem.head.width.saturating_sub(1).clamp(1, 10);
-        let probes = [Method::Probe(16), Method::Hutchinson(16), Method::HutchPlusPlus(30)];
-        let methods = [Method::Exact, Method::ClosedForm, Method::ClosedFormTop(top)]
-            .into_iter()
-            .chain(probes)
-            .map(|method| Applicability {
-                method,
-                obstacle: match (&problem.cut, method) {
-                    (Cut::Flat, Method::ClosedFormTop(_) | Method::Probe(_)) => {
-                        Some("there is no curvature to estimate".to_owned())
-                    }
-                    _ => derive(method).err().map(|e| {
-                        let text = e.to_string();
-                        let prefix = format!("method {method} does not apply: ");
-                        text.strip_prefix(&prefix).map_or(text.clone(), str::to_owned)
-                    }),
-                },
-            })
-            .collect();
+        let chosen = problem.clone().derive(asked.laplacian_method, &job)?;
+        let ends = chosen.ends();
         let chunk = match batch {
             Batch::Fixed(rows) => rows,
-            Batch::Open => memory::chunk(&chosen.graph, &chosen.outputs, asked.memory),
+            Batch::Open => memory::chunk(&chosen.graph, &ends, asked.memory),
         };
-        let ends: Vec<_> = chosen.outputs.iter().map(|o| o.1).collect();
+        let ends: Vec<_> = ends.into_iter().map(|end| end.1).collect();
         Ok(Analysis {
             output: problem.output.clone(),
             width: problem.head.width,
             target: problem.target,
             wrt: problem.wrt(),
             dimension: problem.dimension,
-            is_flat: matches!(problem.cut, Cut::Flat),
+            is_flat: chosen.how.is_flat,
             batch,
             chunk,
             nodes: chosen.graph.ancestors(&ends, &[]).len(),
-            method: chosen.method,
-            reason: chosen.reason,
-            methods,
+            method: chosen.how.method,
+            reason: chosen.how.reason,
+            methods: laplacian_methods(&problem, &job),
             classes: self.classes(&problem),
         })
     }

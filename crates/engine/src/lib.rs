@@ -6,10 +6,10 @@
 //! let model = Model::open("classifier.onnx".as_ref())?;
 //! let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
 //! let derived = model.derive(&Request { wants, ..Request::default() })?;
-//! let mut compiled = derived.compile(&Backend::Rten, 2)?;
+//! let mut compiled = derived.compile(&Backend::RTEN, 2)?;
 //! let x = Value::from(ndarray::ArrayD::<f32>::zeros(vec![8, 3, 32, 32]));
 //! let results = compiled.run(&[(derived.wrt(), &x)], 0)?;
-//! println!("{:?} by {}", results.laplacian, derived.method());
+//! println!("{:?} by {}", results.laplacian, derived.laplacian_method());
 //! # Ok::<(), taste_engine::Error>(())
 //! ```
 
@@ -17,24 +17,33 @@ mod backend;
 mod derive;
 mod draft;
 mod error;
+mod features;
 mod graft;
 mod inspect;
+mod laplacian;
 mod memory;
-mod method;
 mod model;
+mod names;
+mod quantities;
 mod run;
+mod session;
 mod target;
 mod value;
+mod view;
 
-pub use backend::{Backend, Session};
-pub use derive::Wants;
-pub use draft::{Draft, Parts};
-pub use error::Error;
+pub use backend::{BACKENDS, Backend, Engine};
+pub use derive::How;
+pub use draft::Draft;
+pub use error::{Error, ErrorKind, Given};
+pub use features::Feature;
 pub use graft::{Further, Graft};
 pub use inspect::{Analysis, Applicability, Class, Operator, Overview, Port, operators};
+pub use laplacian::{Accuracy, LAPLACIAN_METHODS, LaplacianKind, LaplacianMethod};
 pub use memory::keep_freed_memory;
-pub use method::Method;
 pub use model::{Batch, Derived, InputInfo, Model, Request};
-pub use run::{Compiled, Outputs};
-pub use target::Target;
+pub use quantities::{Outputs, Parts, Quantities, Wants};
+pub use run::Compiled;
+pub use session::Session;
+pub use target::{TARGETS, Target, TargetKind};
 pub use value::Value;
+pub use view::View;

@@ -6,10 +6,11 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Backend, Compiled, Error, Method, Target, Wants,
-    derive::{Cut, Derivation, Problem, SCORE, Schedule, Signs},
-    error::request,
+    Backend, Compiled, Error, LaplacianMethod, Target, Wants,
+    derive::{Derivation, Job, Problem, Signs},
+    error::{Given, request},
     memory,
+    names::{self, Fed},
 };
 
 /// An ONNX model.
@@ -27,10 +28,10 @@ pub struct Request {
     pub target: Option<Target>,
     /// The output; by default the first that holds floats.
     pub output: Option<String>,
-    /// The input to differentiate by; by default the first that holds floats.
+    /// The input to differentiate by; by default what [`Model::input`] says.
     pub wrt: Option<String>,
     /// How second derivatives are computed.
-    pub method: Method,
+    pub laplacian_method: LaplacianMethod,
     /// What to compute beside the value.
     pub wants: Wants,
     /// The seed of random signs.
@@ -47,7 +48,7 @@ impl Default for Request {
             target: None,
             output: None,
             wrt: None,
-            method: Method::Auto,
+            laplacian_method: LaplacianMethod::AUTO,
             wants: Wants::default(),
             seed: 0,
             sample_shapes: HashMap::new(),
@@ -93,11 +94,6 @@ impl Model {
     /// The file, or the name given.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The SHA-256 of the file.
-    pub fn sha256(&self) -> String {
-        String::new()
     }
 
     /// The file as it was read.
@@ -169,62 +165,71 @@ impl Model {
         self.derive_with(asked, Signs::Fed)
     }
 
-    /// The derivative as one ONNX model that stands alone; random signs become part of it.
+    /// The derivative as one ONNX model that stands alone; random signs become part of it. Its outputs are named after
+    /// [`crate::Quantities::NAMES`]. An input of the model that has the name of one of them is called `model_…` in the
+    /// file; the order of the inputs is that of [`Derived::inputs`].
     pub fn derive_file(&self, asked: &Request) -> Result<taste_onnx::Model, Error> {
         let derived = self.derive_with(asked, Signs::Baked(asked.seed))?;
-        let Derivation { graph, outputs, .. } = &derived.derivation;
-        Ok(taste_onnx::Model::new(graph.to_onnx(outputs)?))
+        let Derivation { mut graph, parts, .. } = derived.derivation;
+        names::make_way(&mut graph, &parts.present().map(|p| p.0).collect::<Vec<_>>());
+        let outputs: Vec<_> = parts.present().map(|(name, id)| (name.to_owned(), id)).collect();
+        Ok(taste_onnx::Model::new(graph.to_onnx(&outputs)?))
     }
 
     fn derive_with(&self, asked: &Request, signs: Signs) -> Result<Derived, Error> {
-        let (mut problem, batch) = self.problem(asked)?;
-        let mut inputs: Vec<InputInfo> = problem
-            .graph
-            .inputs()
-            .into_iter()
+        let Opened { mut problem, batch, .. } = self.problem(asked)?;
+        let field = asked.wants.drift.then(|| {
+            let fact = problem.graph.fact(problem.x).clone();
+            Fed::new(&mut problem.graph, "field", fact)
+        });
+        let inputs = problem.graph.inputs().into_iter();
+        let inputs = inputs
             .map(|(name, id)| InputInfo { name, fact: problem.graph.fact(id).clone() })
             .collect();
-        let score = asked.wants.drift.then(|| {
-            let fact = problem.graph.fact(problem.x).clone();
-            inputs.push(InputInfo { name: SCORE.to_owned(), fact: fact.clone() });
-            problem.graph.input(SCORE, fact)
-        });
         let (wrt, output) = (problem.wrt(), problem.output.clone());
         let (dimension, target) = (problem.dimension, problem.target);
-        let is_flat = matches!(problem.cut, Cut::Flat);
-        let lanes = memory::lanes(&problem.graph, problem.f, asked.memory);
-        let derivation = problem.derive(asked.method, asked.wants, signs, lanes, score)?;
+        let job = Job {
+            wants: asked.wants,
+            signs,
+            lanes: memory::lanes(&problem.graph, problem.f, asked.memory),
+            field: field.as_ref().map(|f| f.id),
+        };
         Ok(Derived {
-            derivation,
+            derivation: problem.derive(asked.laplacian_method, &job)?,
             inputs,
             wrt,
+            field: field.map(|f| f.name),
             output,
             target,
             dimension,
-            is_flat,
             batch,
             seed: asked.seed,
-            wants: asked.wants,
             memory: asked.memory,
         })
     }
 
     /// The graph with its target, before a method is chosen.
-    pub(crate) fn problem(&self, asked: &Request) -> Result<(Problem, Batch), Error> {
+    pub(crate) fn problem(&self, asked: &Request) -> Result<Opened, Error> {
         let output = match &asked.output {
             Some(name) => Some(name.clone()),
             None => self.first_float_output(),
         };
         let wanted: Vec<String> = output.into_iter().collect();
         let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
-        let x = pick_input(&imported, asked.wrt.as_deref())?;
-        let (name, id) = imported
-            .outputs
-            .iter()
-            .find(|(_, id)| imported.graph.fact(*id).dtype == DType::Float)
-            .ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
-        let (name, id) = (name.clone(), *id);
-        Ok((Problem::new(imported.graph, x, (&name, id), asked.target)?, batch))
+        let Imported { graph, inputs, outputs, values } = imported;
+        if let Some((name, _)) = inputs.iter().find(|i| graph.fact(i.1).rank() == 0) {
+            return Err(request(format!(
+                "input {name:?} is a scalar: there is no axis of samples"
+            )));
+        }
+        let wrt = self.input(asked.wrt.as_deref())?.name;
+        let x = inputs.iter().find(|(name, _)| *name == wrt);
+        let &(_, x) = x.ok_or_else(|| request(format!("no input {wrt:?}")))?;
+        let float = outputs.into_iter().find(|(_, id)| graph.fact(*id).dtype == DType::Float);
+        let (name, id) =
+            float.ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
+        let problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        Ok(Opened { problem, batch, values })
     }
 
     /// The first output that the file declares to hold floats.
@@ -253,58 +258,16 @@ fn check_sample_shape(
     if fits {
         return Ok(());
     }
-    let show = |d: &Option<usize>| d.map_or_else(|| "?".to_owned(), |d| d.to_string());
-    let want: Vec<String> = declared.iter().skip(1).map(show).collect();
-    let got: Vec<String> = given.iter().map(usize::to_string).collect();
-    Err(Error::Input {
-        name: name.to_owned(),
-        message: format!("wants samples of shape [{}], got [{}]", want.join(", "), got.join(", ")),
-    })
+    let (wanted, got) = (declared.iter().skip(1).copied().collect(), Given::Sample(given.to_vec()));
+    Err(Error::Shape { name: name.to_owned(), wanted, got })
 }
 
-/// Names of inputs and outputs that derivatives add.
-const RESERVED: &[&str] = &[
-    "value",
-    "drift",
-    "gradient",
-    "laplacian",
-    "stderr",
-    "diagonal",
-    "directions",
-    "signs",
-    "slopes",
-    "each",
-    "sum",
-    "products",
-];
-
-fn pick_input(imported: &Imported, wrt: Option<&str>) -> Result<Id, Error> {
-    let float = |id: Id| imported.graph.fact(id).dtype == DType::Float;
-    let names = || imported.inputs.iter().map(|i| i.0.as_str()).collect::<Vec<_>>().join(", ");
-    let (name, id) = match wrt {
-        Some(name) => imported
-            .inputs
-            .iter()
-            .find(|(n, _)| n == name)
-            .ok_or_else(|| request(format!("no input {name:?}; the model has {}", names())))?,
-        None => imported
-            .inputs
-            .iter()
-            .find(|(_, id)| float(*id))
-            .ok_or_else(|| request("the model has no input that holds floats"))?,
-    };
-    if !float(*id) {
-        return Err(request(format!("input {name:?} holds no floats to differentiate by")));
-    }
-    if let Some((name, _)) = imported.inputs.iter().find(|i| imported.graph.fact(i.1).rank() == 0) {
-        return Err(request(format!("input {name:?} is a scalar: there is no axis of samples")));
-    }
-    if let Some((name, _)) = imported.inputs.iter().find(|i| RESERVED.contains(&i.0.as_str())) {
-        return Err(request(format!(
-            "input {name:?} has the name of a derivative's own input or output: rename it"
-        )));
-    }
-    Ok(*id)
+/// A model's graph with a target.
+pub(crate) struct Opened {
+    pub(crate) problem: Problem,
+    pub(crate) batch: Batch,
+    /// The model's values by the names that they have in the file.
+    pub(crate) values: Vec<(String, Id)>,
 }
 
 /// A derivative, ready to be compiled.
@@ -312,26 +275,25 @@ fn pick_input(imported: &Imported, wrt: Option<&str>) -> Result<Id, Error> {
 pub struct Derived {
     pub(crate) derivation: Derivation,
     pub(crate) inputs: Vec<InputInfo>,
-    pub(crate) wrt: String,
-    pub(crate) output: String,
-    pub(crate) target: Target,
-    pub(crate) dimension: usize,
-    pub(crate) is_flat: bool,
+    wrt: String,
+    field: Option<String>,
+    output: String,
+    target: Target,
+    dimension: usize,
     pub(crate) batch: Batch,
     pub(crate) seed: u64,
-    pub(crate) wants: Wants,
-    pub(crate) memory: usize,
+    memory: usize,
 }
 
 impl Derived {
     /// The method that computes second derivatives.
-    pub fn method(&self) -> Method {
-        self.derivation.method
+    pub fn laplacian_method(&self) -> LaplacianMethod {
+        self.derivation.how.method
     }
 
     /// Why this method, in words.
     pub fn reason(&self) -> &str {
-        &self.derivation.reason
+        &self.derivation.how.reason
     }
 
     /// The function of the output that is derived.
@@ -344,6 +306,12 @@ impl Derived {
         &self.wrt
     }
 
+    /// The input that takes the field of the drift, if that is wanted: `field`, or a name that no input of the model
+    /// has.
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
     /// The output that the target is a function of.
     pub fn output(&self) -> &str {
         &self.output
@@ -352,10 +320,10 @@ impl Derived {
     /// Whether the target is piecewise affine in the input, so that its second derivatives are zero almost
     /// everywhere.
     pub fn is_flat(&self) -> bool {
-        self.is_flat
+        self.derivation.how.is_flat
     }
 
-    /// The inputs of the model.
+    /// The inputs of the model, and that of the field if a drift is wanted.
     pub fn inputs(&self) -> &[InputInfo] {
         &self.inputs
     }
@@ -372,7 +340,7 @@ impl Derived {
 
     /// How many operators the graph has, without the ones that nothing needs.
     pub fn node_count(&self) -> usize {
-        let ends: Vec<Id> = self.derivation.outputs.iter().map(|o| o.1).collect();
+        let ends: Vec<Id> = self.derivation.ends().into_iter().map(|end| end.1).collect();
         self.derivation.graph.ancestors(&ends, &[]).len()
     }
 
@@ -381,7 +349,7 @@ impl Derived {
         match self.batch {
             Batch::Fixed(rows) => rows,
             Batch::Open => {
-                memory::chunk(&self.derivation.graph, &self.derivation.outputs, self.memory)
+                memory::chunk(&self.derivation.graph, &self.derivation.ends(), self.memory)
             }
         }
     }
@@ -389,10 +357,5 @@ impl Derived {
     /// Runs the graph through an engine.
     pub fn compile(&self, backend: &Backend, threads: usize) -> Result<Compiled, Error> {
         Compiled::new(self.clone(), backend, threads)
-    }
-
-    /// Whether one run of the graph gives the results.
-    pub fn is_single_run(&self) -> bool {
-        self.derivation.schedule == Schedule::Once
     }
 }

@@ -68,13 +68,7 @@ impl Value {
     /// Rows `start..end` along the first axis.
     #[must_use]
     pub fn rows(&self, start: usize, end: usize) -> Self {
-        self.part(0, start, end)
-    }
-
-    /// What lies between `start` and `end` along an axis.
-    #[must_use]
-    pub(crate) fn part(&self, axis: usize, start: usize, end: usize) -> Self {
-        map_value!(self, a => a.slice_axis(Axis(axis), Slice::from(start..end)).to_owned())
+        map_value!(self, a => a.slice_axis(Axis(0), Slice::from(start..end)).to_owned())
     }
 
     /// Values one after the other along the first axis; all have the precision of the first.

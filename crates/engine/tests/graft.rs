@@ -110,10 +110,10 @@ fn engines_agree_on_a_graft_upon_a_folded_batch() {
     let outputs = [("y".to_owned(), y)];
     let x = ArrayD::from_shape_fn(IxDyn(&[3, 4]), |i| 0.1 * (i[0] as f32) - 0.2 * (i[1] as f32));
     let run = |backend: &Backend| {
-        let mut session = backend.compile(&host.graph, &outputs, 1).expect("compiles");
+        let session = backend.compile(&host.graph, &outputs, 1).expect("compiles");
         session.run(&[("x", &Value::F32(x.clone()))]).expect("runs")[0].to_f64()
     };
-    let (reference, single) = (run(&Backend::Reference), run(&Backend::Rten));
+    let (reference, single) = (run(&Backend::REFERENCE), run(&Backend::RTEN));
     assert_eq!(reference.shape(), [6, 2]);
     assert!(reference.iter().zip(&single).all(|(a, b)| (a - b).abs() < 1e-5));
 }

@@ -3,11 +3,12 @@
 use std::{fs, path::Path};
 
 use ndarray::{ArrayD, IxDyn};
-use taste_engine::{Backend, Compiled, Model, Request, Value, Wants};
+use taste_engine::{Backend, Compiled, Error, ErrorKind, Model, Request, Value, Wants};
 use taste_onnx::{
     DimSpec, ElemType, builders,
     proto::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto},
 };
+use taste_ops::ImportError;
 
 fn asked() -> Request {
     let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
@@ -349,10 +350,23 @@ fn external_data_outside_the_folder() {
 }
 
 #[test]
-fn an_input_with_a_name_that_derivatives_use() {
-    let mut proto = graph(&[-1, 3], vec![node("Tanh", &["gradient"], "y")], vec![]);
-    proto.graph.as_mut().expect("a graph").input[0].name = "gradient".into();
-    assert_names(&refused(proto), &["\"gradient\"", "rename it"]);
+fn an_input_of_open_shape() {
+    let tanh = || vec![node("Tanh", &["x"], "y")];
+    let open = graph(&[-1, 3, -1], tanh(), vec![]);
+    let model = Model::from_bytes("model.onnx", &bytes(open)).expect("reads");
+    let error = model.derive(&asked()).map(|_| ()).expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::OpenShape);
+    let Error::Import { cause: ImportError::OpenShape { input, axis }, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!((input.as_str(), *axis), ("x", Some(2)));
+    assert_names(&error.to_string(), &["\"x\"", "axis 2", "open"]);
+    let sample_shapes = [("x".to_owned(), vec![3, 4])].into();
+    assert!(model.derive(&Request { sample_shapes, ..asked() }).is_ok());
+    let unknown = graph(&[-1, 3], vec![node("Frobnicate", &["x"], "y")], vec![]);
+    let model = Model::from_bytes("model.onnx", &bytes(unknown)).expect("reads");
+    let error = model.derive(&asked()).map(|_| ()).expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::Model);
 }
 
 #[test]
@@ -360,7 +374,7 @@ fn an_input_with_the_name_of_a_written_node() {
     let mut proto = graph(&[-1, 3], vec![node("Tanh", &["Mul_2"], "y")], vec![]);
     proto.graph.as_mut().expect("a graph").input[0].name = "Mul_2".into();
     let model = Model::from_bytes("model.onnx", &bytes(proto)).expect("reads");
-    let mut compiled = compile(&model, &Backend::Rten);
+    let compiled = compile(&model, &Backend::RTEN);
     let x = floats(&[2, 3], 0.5);
     assert!(compiled.run(&[("Mul_2", &x)], 0).is_ok());
 }
@@ -407,9 +421,9 @@ fn arrays_that_do_not_fit() {
     let mut infinite = ArrayD::from_elem(IxDyn(&[4, 3]), 0.5f64);
     infinite[[1, 0]] = f64::INFINITY;
     let good = floats(&[2, 3], 0.5);
-    for backend in [Backend::Reference, Backend::Rten] {
-        let mut compiled = compile(&model, &backend);
-        let mut refused = |inputs: &[(&str, &Value)]| {
+    for backend in [Backend::REFERENCE, Backend::RTEN] {
+        let compiled = compile(&model, &backend);
+        let refused = |inputs: &[(&str, &Value)]| {
             compiled.run(inputs, 0).map(|_| ()).expect_err("refused").to_string()
         };
         for shape in [&[2, 4][..], &[3], &[2, 3, 1], &[]] {
@@ -439,7 +453,7 @@ fn inputs_with_different_numbers_of_samples() {
     let list = &mut proto.graph.as_mut().expect("a graph").input;
     list.push(builders::value_info("z", ElemType::F32, &dims(&[-1, 3])));
     let model = Model::from_bytes("model.onnx", &bytes(proto)).expect("reads");
-    let mut compiled = compile(&model, &Backend::Reference);
+    let compiled = compile(&model, &Backend::REFERENCE);
     let (x, z) = (floats(&[2, 3], 0.5), floats(&[4, 3], 0.5));
     let message = compiled.run(&[("x", &x), ("z", &z)], 0).map(|_| ()).expect_err("refused");
     assert_names(&message.to_string(), &["input \"z\"", "has 4 samples", "another input 2"]);
@@ -453,7 +467,9 @@ fn kept_inputs_are_read_or_refused() {
     for entry in fs::read_dir(folder).expect("a folder") {
         let bytes = fs::read(entry.expect("an entry").path()).expect("a file");
         let Ok(model) = Model::from_bytes("kept", &bytes) else { continue };
-        for request in [asked(), Request { method: taste_engine::Method::Exact, ..asked() }] {
+        for request in
+            [asked(), Request { laplacian_method: taste_engine::LaplacianMethod::EXACT, ..asked() }]
+        {
             let _ = model.derive(&request);
             let _ = model.derive_file(&request);
         }

@@ -50,8 +50,8 @@ fn agrees(case: &Case) {
     ]
     .map(|(name, array)| (name, Value::F32(array)));
     let feeds: Vec<(&str, &Value)> = feeds.iter().map(|(name, value)| (*name, value)).collect();
-    let [got, want] = [Backend::Rten, Backend::Reference].map(|backend| {
-        let mut session = backend.compile(&graph, &outputs, 1).expect("compiled");
+    let [got, want] = [Backend::RTEN, Backend::REFERENCE].map(|backend| {
+        let session = backend.compile(&graph, &outputs, 1).expect("compiled");
         session.run(&feeds).expect("runs")[0].to_f64()
     });
     assert_eq!(got.shape(), weights);

@@ -1,5 +1,6 @@
-//! Files that appear whole or not at all, whatever happens while they are written.
+//! Files that appear whole or not at all, whatever happens while they are written, and words about files.
 
+pub mod message;
 mod target;
 mod unnamed;
 

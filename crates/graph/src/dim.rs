@@ -50,7 +50,7 @@ impl Dim {
         self.per_batch.saturating_mul(batch).saturating_add(self.fixed)
     }
 
-    /// The affine integer with these values at [`WORLDS`], if there is one.
+    /// The affine integer with these values at `WORLDS`, if there is one.
     pub fn fit(values: [i64; 3]) -> Option<Self> {
         let [n0, n1, _] = WORLDS;
         let (run, rise) = ((n1 - n0) as i64, values[1].checked_sub(values[0])?);

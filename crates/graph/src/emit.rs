@@ -12,6 +12,9 @@ use crate::{DType, Dim, Fact, Graph, Id, OpError, Tensor};
 /// The opset of written files: the first with `Gelu`, and known to every engine of the last years.
 pub const OPSET: i64 = 20;
 
+/// Constants of up to so many elements are written once, however often they are asked for.
+const SMALL: usize = 64;
+
 /// Collects ONNX nodes. An operator receives the names of its arguments and returns those of its
 /// results.
 pub struct Emitter<'g> {
@@ -19,6 +22,8 @@ pub struct Emitter<'g> {
     nodes: Vec<NodeProto>,
     tensors: Vec<TensorProto>,
     consed: HashMap<String, String>,
+    /// Names of small constants, by a hash of their elements.
+    small: HashMap<u64, Vec<(Tensor, String)>>,
     /// A value whose first axis is the batch, to read N from.
     batch_source: Option<String>,
     current: usize,
@@ -51,11 +56,8 @@ impl Emitter<'_> {
         attrs: Vec<AttributeProto>,
         results: usize,
     ) -> Vec<String> {
-        let name = self.fresh(op);
-        let outs: Vec<String> = (0..results)
-            .map(|i| if i == 0 { name.clone() } else { format!("{name}_{i}") })
-            .collect();
-        let mut node = builders::node(op, args, &outs, &name);
+        let outs: Vec<String> = (0..results).map(|_| self.fresh(op)).collect();
+        let mut node = builders::node(op, args, &outs, outs.first().map_or(op, String::as_str));
         node.attribute = attrs;
         self.nodes.push(node);
         outs
@@ -63,9 +65,9 @@ impl Emitter<'_> {
 
     /// A constant.
     pub fn tensor(&mut self, tensor: &Tensor) -> String {
-        let key =
-            (tensor.len() <= 64).then(|| format!("{:?}", crate::algebra::Constant(tensor.clone())));
-        if let Some(name) = key.as_ref().and_then(|k| self.consed.get(k)) {
+        let hash = (tensor.len() <= SMALL).then(|| tensor.hash());
+        let mut written = hash.and_then(|h| self.small.get(&h)).into_iter().flatten();
+        if let Some((_, name)) = written.find(|(other, _)| other.is_identical(tensor)) {
             return name.clone();
         }
         let name = self.fresh("constant");
@@ -83,8 +85,8 @@ impl Emitter<'_> {
                 builders::tensor_bool(&name, dims, &a.iter().copied().collect::<Vec<_>>())
             }
         });
-        if let Some(key) = key {
-            self.consed.insert(key, name.clone());
+        if let Some(hash) = hash {
+            self.small.entry(hash).or_default().push((tensor.clone(), name.clone()));
         }
         name
     }
@@ -187,8 +189,29 @@ impl Emitter<'_> {
     }
 }
 
+/// Fails if a file would define a name twice. An output may be an input under its own name.
+fn check_names(inputs: &[(String, Id)], outputs: &[(String, Id)]) -> Result<(), OpError> {
+    let mut defined: HashMap<&str, Id> = HashMap::new();
+    for (name, id) in inputs {
+        if defined.insert(name, *id).is_some() {
+            return Err(OpError::invalid(format!("two inputs have the name {name:?}")));
+        }
+    }
+    let mut listed = HashSet::new();
+    for (name, id) in outputs {
+        if defined.get(name.as_str()).is_some_and(|input| input != id) {
+            return Err(OpError::invalid(format!("output {name:?} has the name of an input")));
+        }
+        if !listed.insert(name) {
+            return Err(OpError::invalid(format!("two outputs have the name {name:?}")));
+        }
+    }
+    Ok(())
+}
+
 impl Graph {
-    /// The graph as an ONNX model with these outputs, without what they do not need.
+    /// The graph as an ONNX model with these outputs, without what they do not need. Fails if two values would have the
+    /// same name.
     pub fn to_onnx(&self, outputs: &[(String, Id)]) -> Result<ModelProto, OpError> {
         let order = self.ancestors(&outputs.iter().map(|o| o.1).collect::<Vec<_>>(), &[]);
         let mut inputs = self.inputs();
@@ -196,6 +219,7 @@ impl Graph {
         inputs.retain(|(_, id)| {
             Some(*id) == first || order.binary_search(&self.node_index(*id)).is_ok()
         });
+        check_names(&inputs, outputs)?;
         let has_batch = |id: Id| self.fact(id).shape.first() == Some(&Dim::BATCH);
         let batch_source = inputs.iter().find(|(_, id)| has_batch(*id)).map(|(n, _)| n.clone());
         let mut e = Emitter {
@@ -203,6 +227,7 @@ impl Graph {
             nodes: Vec::new(),
             tensors: Vec::new(),
             consed: HashMap::new(),
+            small: HashMap::new(),
             batch_source,
             current: 0,
             fresh: 0,
@@ -221,7 +246,7 @@ impl Graph {
             let written = node.op.write(&mut e, &args)?;
             names.extend(node.outs.iter().copied().zip(written));
         }
-        for (name, id) in outputs {
+        for (name, id) in outputs.iter().filter(|(name, id)| names[id] != *name) {
             e.nodes.push(builders::node(
                 "Identity",
                 &[names[id].clone()],
@@ -263,5 +288,63 @@ fn elem_type(dtype: DType) -> ElemType {
         DType::Float => ElemType::F32,
         DType::Int => ElemType::I64,
         DType::Bool => ElemType::Bool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Build;
+
+    /// −x for an input x of this name.
+    fn negative(input: &str) -> (Graph, Id, Id) {
+        let mut graph = Graph::new();
+        let fact = Fact { dtype: DType::Float, shape: vec![Dim::BATCH, Dim::from(3)] };
+        let x = graph.input(input, fact);
+        let y = Build::new(&mut graph).neg(x).expect("a value");
+        (graph, x, y)
+    }
+
+    fn refused(graph: &Graph, outputs: &[(&str, Id)]) -> String {
+        let outputs: Vec<_> = outputs.iter().map(|(n, id)| ((*n).to_owned(), *id)).collect();
+        graph.to_onnx(&outputs).expect_err("refused").to_string()
+    }
+
+    /// Every name that a file defines, as often as it does.
+    fn defined(file: &ModelProto) -> Vec<&str> {
+        let graph = file.graph.as_ref().expect("a graph");
+        let inputs = graph.input.iter().map(|i| i.name.as_str());
+        let tensors = graph.initializer.iter().map(|t| t.name.as_str());
+        let results = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
+        inputs.chain(tensors).chain(results).collect()
+    }
+
+    #[test]
+    fn a_name_is_never_defined_twice() {
+        let (graph, _, y) = negative("score");
+        assert_eq!(refused(&graph, &[("score", y)]), "output \"score\" has the name of an input");
+        assert_eq!(refused(&graph, &[("y", y), ("y", y)]), "two outputs have the name \"y\"");
+        let (mut graph, x, y) = negative("score");
+        graph.rename_input(x, "model_score");
+        let file = graph.to_onnx(&[("score".to_owned(), y)]).expect("a file");
+        let names = defined(&file);
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
+        assert!(names.contains(&"model_score") && names.contains(&"score"));
+    }
+
+    #[test]
+    fn two_inputs_of_one_name_are_refused() {
+        let (mut graph, x, _) = negative("x");
+        let other = graph.input("x", graph.fact(x).clone());
+        let sum = Build::new(&mut graph).add(x, other).expect("a value");
+        assert_eq!(refused(&graph, &[("sum", sum)]), "two inputs have the name \"x\"");
+    }
+
+    #[test]
+    fn an_input_may_be_an_output_under_its_own_name() {
+        let (graph, x, y) = negative("x");
+        let file = graph.to_onnx(&[("x".to_owned(), x), ("y".to_owned(), y)]).expect("a file");
+        let names = defined(&file);
+        assert_eq!(names.iter().filter(|n| **n == "x").count(), 1, "{names:?}");
     }
 }

@@ -59,11 +59,6 @@ impl Fact {
     pub fn at(&self, batch: usize) -> Concrete {
         Concrete { dtype: self.dtype, shape: self.shape.iter().map(|d| d.at(batch)).collect() }
     }
-
-    /// The sizes, if none depends on the batch.
-    pub fn fixed_shape(&self) -> Option<Vec<usize>> {
-        self.shape.iter().map(|d| d.as_fixed().and_then(|v| v.try_into().ok())).collect()
-    }
 }
 
 impl fmt::Display for Fact {

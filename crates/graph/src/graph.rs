@@ -1,6 +1,10 @@
 //! The graph: operators applied to earlier values.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::Arc,
+};
 
 use crate::{
     Calculus, Concrete, DType, Dim, Fact, Op, OpError, Tensor,
@@ -39,6 +43,9 @@ struct Value {
     fact: Fact,
 }
 
+/// The type and the key of an operator, and its arguments.
+type Application = (TypeId, String, Vec<Id>);
+
 /// Operators in an order in which each one's arguments come before it. Nodes are only ever added, and
 /// equal nodes exist once.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +53,7 @@ pub struct Graph {
     nodes: Vec<Node>,
     values: Vec<Value>,
     /// The results of every operator on these arguments.
-    consed: HashMap<(String, Vec<Id>), Vec<Id>>,
+    consed: HashMap<Application, Vec<Id>>,
     /// Constants by a hash of their elements.
     constants: HashMap<u64, Vec<Id>>,
     /// Values that are known at every batch size, as they are at [`ALL_WORLDS`].
@@ -118,6 +125,15 @@ impl Graph {
             .iter()
             .filter_map(|n| downcast::<Input>(&*n.op).map(|i| (i.name.clone(), n.outs[0])))
             .collect()
+    }
+
+    /// Gives an input another name.
+    pub fn rename_input(&mut self, id: Id, name: &str) {
+        let node = self.node_index(id);
+        if let Some(input) = downcast::<Input>(&*self.nodes[node].op) {
+            let fact = input.fact.clone();
+            self.nodes[node].op = Arc::new(Input { name: name.to_owned(), fact });
+        }
     }
 
     /// A value that never changes and that a file holds.
@@ -205,7 +221,10 @@ impl Graph {
         if let Some(same) = op.same_as(self, args) {
             return Ok(vec![same]);
         }
-        let key = (format!("{op:?}"), args.to_vec());
+        if let Some(Constant(tensor)) = downcast(&*op) {
+            return Ok(vec![self.constant(tensor.clone())]);
+        }
+        let key = ((&*op as &dyn Any).type_id(), op.key(), args.to_vec());
         if let Some(outs) = self.consed.get(&key) {
             return Ok(outs.clone());
         }

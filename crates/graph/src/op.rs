@@ -8,9 +8,19 @@ use crate::{Build, Concrete, DType, Dim, Emitter, Fact, Graph, Id, Tensor};
 ///
 /// Structure that a file passes as a tensor (the target of a `Reshape`, the axes of a reduction) is
 /// an attribute here; the arguments are data.
+///
+/// Operators of one type with the same [`key`](Op::key) are the same operator: on the same arguments they are one node.
 pub trait Op: fmt::Debug + Any + Send + Sync {
     /// The ONNX spelling, or a name of our own where ONNX has none.
     fn name(&self) -> &'static str;
+
+    /// What tells this operator from others of its type: all its attributes.
+    ///
+    /// The default is the debug form in full (`{:#?}`), in which a derived `Debug` shows every attribute, floats to the
+    /// last bit, and arrays are not shortened. An operator whose `Debug` leaves something out must write its own.
+    fn key(&self) -> String {
+        format!("{self:#?}")
+    }
 
     /// Element types and shapes of the results.
     fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError>;
@@ -36,8 +46,8 @@ pub trait Op: fmt::Debug + Any + Send + Sync {
         None
     }
 
-    /// Whether elements at different positions along an axis meet without the axis being summed away,
-    /// so that one position cannot stand for all even where they are equal: running sums.
+    /// Whether the result at one position of an axis depends on the argument at others, and the axis is not summed away, as
+    /// in a running sum. Then the axis must have its full size, even if the argument is the same at every position.
     fn mixes(&self, _axis: usize) -> bool {
         false
     }
@@ -115,17 +125,12 @@ pub trait Bilinear {
 }
 
 /// y = φ(x), element by element.
+///
+/// Derivatives of higher order are those of φ', and so is the question whether there is curvature
+/// ([`is_curved`](crate::diff::is_curved)): φ' made of steps and constants alone has none.
 pub trait Pointwise {
     /// φ'(x), from the argument and the result.
     fn d1(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError>;
-
-    /// φ''(x); absent where it is zero almost everywhere.
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError>;
-
-    /// Whether φ'' differs from zero on a set that matters.
-    fn is_curved(&self) -> bool {
-        true
-    }
 }
 
 /// An operator written with others. The expansion is used for derivatives; the value is computed by

@@ -92,7 +92,7 @@ impl Tensor {
     }
 
     /// Whether type, shape and elements are the same, bit by bit.
-    pub(crate) fn is_identical(&self, other: &Self) -> bool {
+    pub fn is_identical(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => {
                 let bits = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prost::Message;
 use prost::bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, TensorProblem, shortened};
 use crate::limits::Limits;
@@ -22,13 +23,16 @@ pub struct Model {
     pub(crate) limits: Limits,
     /// What error messages call the model.
     pub(crate) label: String,
+    /// The bytes that it was read from. Tensors share them, so that they cost no memory.
+    pub(crate) source: Option<Bytes>,
 }
 
 impl Model {
     /// Wraps a message built in memory.
     #[must_use]
     pub fn new(proto: ModelProto) -> Self {
-        Self { proto, folder: None, limits: Limits::default(), label: IN_MEMORY.to_owned() }
+        let (limits, label) = (Limits::default(), IN_MEMORY.to_owned());
+        Self { proto, folder: None, limits, label, source: None }
     }
 
     /// Sets the folder that external data is looked up in.
@@ -95,6 +99,13 @@ impl Model {
         self.limits
     }
 
+    /// The SHA-256 of the bytes that the model was read from, as `sha256sum` prints it; nothing for a model
+    /// that was built in memory. Neither external data nor later changes count.
+    #[must_use]
+    pub fn sha256(&self) -> Option<String> {
+        self.source.as_deref().map(sha256)
+    }
+
     /// Decodes a tensor of this model, wherever its data is kept.
     ///
     /// # Errors
@@ -118,7 +129,9 @@ impl Model {
         // Decoding shares the buffer, so this keeps no second copy.
         let decoded = ModelProto::decode(bytes.clone());
         match decoded {
-            Ok(proto) if proto.graph.is_some() => Ok(Self { proto, folder, limits, label }),
+            Ok(proto) if proto.graph.is_some() => {
+                Ok(Self { proto, folder, limits, label, source: Some(bytes.clone()) })
+            }
             failed => Err(match (recognise::what_it_is(bytes), failed) {
                 (Some(what), _) => Error::NotOnnx { file: label, reason: what.to_owned() },
                 (None, Err(e)) => Error::NotOnnx { file: label, reason: shortened_reason(&e) },
@@ -126,6 +139,18 @@ impl Model {
             }),
         }
     }
+}
+
+/// The SHA-256 of bytes in hexadecimal digits.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        for half in [byte >> 4, byte & 15] {
+            digits.extend(char::from_digit(u32::from(half), 16));
+        }
+    }
+    digits
 }
 
 /// The end of the message is what counts: before it, prost lists every message on the way down.

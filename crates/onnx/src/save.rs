@@ -17,6 +17,7 @@ const SPILL_FROM: usize = 1024;
 const ALIGNMENT: u64 = 4096;
 /// What a tensor's `raw_data` takes beside its bytes, at most.
 const RAW_OVERHEAD: u64 = 16;
+const STILL_TOO_LARGE: &str = " even with its large tensors beside it";
 
 impl Model {
     /// The model as one protobuf message; tensors that refer to external data still do.
@@ -25,6 +26,22 @@ impl Model {
     /// If the model has no graph or is above [`Limits::max_message_bytes`](crate::Limits).
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         self.encode(&self.proto, "; save it to a file to keep its weights beside it")
+    }
+
+    /// The model as a message and the data of its large tensors, which it refers to as those of a file of a
+    /// name. If all fits into one message, that is all there is: no data are left.
+    ///
+    /// # Errors
+    /// As [`Model::save`], but for writing.
+    pub fn to_message_and_data(&self, name: &str) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        let mut proto = self.proto.clone();
+        let mut data = Memory { label: &self.label, bytes: Vec::new() };
+        if self.inlined_len(&mut proto)? <= self.limits.max_message_bytes {
+            self.inline(&mut proto)?;
+        } else {
+            self.spill(&mut proto, name, &mut data)?;
+        }
+        Ok((self.encode(&proto, STILL_TOO_LARGE)?, data.bytes))
     }
 
     /// Writes the model to a file, which is replaced as a whole or left as it was.
@@ -42,11 +59,14 @@ impl Model {
             self.inline(&mut proto)?;
             None
         } else {
-            Some(self.spill(&mut proto, path)?)
+            let (data_path, name) = data_file_of(path)?;
+            let mut data_file = Draft::create(&data_path)?;
+            self.spill(&mut proto, &name, &mut data_file)?;
+            Some(data_file)
         };
-        let bytes = self.encode(&proto, " even with its large tensors beside it")?;
+        let bytes = self.encode(&proto, STILL_TOO_LARGE)?;
         let mut model_file = Draft::create(path)?;
-        model_file.write(&bytes)?;
+        model_file.append(&mut &*bytes)?;
         if let Some(data_file) = data_file {
             data_file.commit()?;
         }
@@ -96,25 +116,31 @@ impl Model {
         })
     }
 
-    /// Moves large tensors to a data file, not yet under its final name.
-    fn spill(&self, proto: &mut ModelProto, path: &Path) -> Result<Draft, Error> {
-        let (data_path, location) = data_file_of(path)?;
-        let mut data_file = Draft::create(&data_path)?;
+    /// Moves the data of large tensors elsewhere.
+    fn spill(
+        &self,
+        proto: &mut ModelProto,
+        location: &str,
+        data: &mut dyn DataFile,
+    ) -> Result<(), Error> {
         walk::tensors_mut(proto, &mut |tensor| {
             let is_external = tensor.data_location() == DataLocation::External;
             if !is_external && tensor.raw_data().len() < SPILL_FROM {
                 return Ok(());
             }
-            let offset = data_file.align()?;
-            let length = if is_external {
-                data_file.copy(&mut self.external(tensor)?.reader)?
+            let padding = data.len().next_multiple_of(ALIGNMENT) - data.len();
+            data.append(&mut io::repeat(0).take(padding))?;
+            let offset = data.len();
+            if is_external {
+                data.append(&mut self.external(tensor)?.reader)?;
             } else {
-                data_file.write(tensor.raw_data())?
-            };
+                data.append(&mut tensor.raw_data())?;
+            }
+            let length = data.len() - offset;
             tensor.raw_data = None;
             tensor.data_location = DataLocation::External.into();
             let entries = [
-                ("location", location.clone()),
+                ("location", location.to_owned()),
                 ("offset", offset.to_string()),
                 ("length", length.to_string()),
             ];
@@ -123,8 +149,7 @@ impl Model {
                 .map(|(key, value)| StringStringEntryProto { key: key.to_owned(), value })
                 .collect();
             Ok(())
-        })?;
-        Ok(data_file)
+        })
     }
 
     fn declared(&self, tensor: &TensorProto) -> Result<Declared, Error> {
@@ -151,6 +176,30 @@ fn data_file_of(path: &Path) -> Result<(PathBuf, String), Error> {
     Ok((path.with_file_name(&location), location))
 }
 
+/// Where data are kept that leave the message.
+trait DataFile {
+    fn len(&self) -> u64;
+    fn append(&mut self, source: &mut dyn Read) -> Result<(), Error>;
+}
+
+/// Data that stay in memory.
+struct Memory<'a> {
+    /// The model that they belong to.
+    label: &'a str,
+    bytes: Vec<u8>,
+}
+
+impl DataFile for Memory<'_> {
+    fn len(&self) -> u64 {
+        as_u64(self.bytes.len())
+    }
+
+    fn append(&mut self, source: &mut dyn Read) -> Result<(), Error> {
+        let failed = |source| Error::Io { action: "read", path: self.label.into(), source };
+        source.read_to_end(&mut self.bytes).map(drop).map_err(failed)
+    }
+}
+
 /// A file that appears when it is committed.
 struct Draft {
     file: AtomicFile,
@@ -163,26 +212,21 @@ impl Draft {
         Ok(Self { file, written: 0 })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<u64, Error> {
-        self.copy(&mut &*bytes)
-    }
-
-    fn copy(&mut self, source: &mut dyn Read) -> Result<u64, Error> {
-        let copied =
-            io::copy(source, &mut self.file).map_err(|e| write_failed(self.file.path(), e))?;
-        self.written += copied;
-        Ok(copied)
-    }
-
-    fn align(&mut self) -> Result<u64, Error> {
-        let padding = self.written.next_multiple_of(ALIGNMENT) - self.written;
-        self.copy(&mut io::repeat(0).take(padding))?;
-        Ok(self.written)
-    }
-
     fn commit(self) -> Result<(), Error> {
         let target = self.file.path().to_owned();
         self.file.commit().map_err(|e| write_failed(&target, e))
+    }
+}
+
+impl DataFile for Draft {
+    fn len(&self) -> u64 {
+        self.written
+    }
+
+    fn append(&mut self, source: &mut dyn Read) -> Result<(), Error> {
+        let copied = io::copy(source, &mut self.file);
+        self.written += copied.map_err(|e| write_failed(self.file.path(), e))?;
+        Ok(())
     }
 }
 

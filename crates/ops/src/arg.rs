@@ -93,10 +93,10 @@ impl Op for ArgExtreme {
 
 /// The positions of the k largest or smallest elements along an axis, in order.
 #[derive(Clone, Debug)]
-struct TopPositions {
-    axis: usize,
-    k: usize,
-    extreme: Extreme,
+pub(crate) struct TopPositions {
+    pub(crate) axis: usize,
+    pub(crate) k: usize,
+    pub(crate) extreme: Extreme,
 }
 
 impl TopPositions {
@@ -446,9 +446,14 @@ fn read_top(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let extreme = if r.flag("largest", true) { Extreme::Max } else { Extreme::Min };
     // Any order will do if the node asks for none.
     r.ignore("sorted");
-    let at = r.b.push(TopPositions { axis, k, extreme }, &[x])?;
-    let values = r.b.push(Select { axis }, &[x, at])?;
-    Ok(vec![values, at])
+    Ok(top(&mut r.b, x, TopPositions { axis, k, extreme })?.to_vec())
+}
+
+/// The elements at positions that are found, and the positions.
+pub(crate) fn top(b: &mut Build<'_>, x: Id, positions: TopPositions) -> Result<[Id; 2], OpError> {
+    let axis = positions.axis;
+    let at = b.push(positions, &[x])?;
+    Ok([b.push(Select { axis }, &[x, at])?, at])
 }
 
 /// One at the first largest element along an axis, zero elsewhere.

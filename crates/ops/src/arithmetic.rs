@@ -181,15 +181,6 @@ impl Scalar for Power {
         b.scale(power, self.exponent)
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let power = power(b, x, self.exponent - 2.0)?;
-        b.scale(power, self.exponent * (self.exponent - 1.0)).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let x = x.to_owned();
         let square =

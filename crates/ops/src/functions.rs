@@ -7,11 +7,12 @@ use taste_graph::{
 };
 
 use crate::{
-    arg::FirstMax,
+    arg::{FirstMax, TopPositions, top},
     cast::Cast,
     compare::{Compare, Test},
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, Unary},
+    reduce::Extreme,
     softmax::Softmax,
 };
 
@@ -68,6 +69,33 @@ fn sigmoid_pair(graph: &Graph, id: Id) -> Option<Id> {
 /// 1 at the first largest element along an axis, 0 elsewhere.
 pub fn first_max(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError> {
     b.push(FirstMax { axis }, &[x])
+}
+
+/// The `k` largest elements along an axis, the largest first, and their positions as integers.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use taste_graph::{Build, Dim, Fact, Graph, Tensor};
+/// use taste_ops::functions::{bottom_k, top_k};
+///
+/// let mut graph = Graph::new();
+/// let x = graph.input("x", Fact::float(vec![Dim::BATCH, Dim::fixed(4)]));
+/// let mut b = Build::new(&mut graph);
+/// let ([values, places], [low, _]) = (top_k(&mut b, x, 1, 2)?, bottom_k(&mut b, x, 1, 2)?);
+/// let feeds = HashMap::from([(x, Tensor::floats(&[1, 4], vec![3.0, 8.0, 1.0, 5.0])?)]);
+/// let found = graph.eval(&[values, places, low], &feeds, 1)?;
+/// assert_eq!(found[0], Tensor::floats(&[1, 2], vec![8.0, 5.0])?);
+/// assert_eq!(found[1].as_int()?.as_slice(), Some(&[1, 3][..]));
+/// assert_eq!(found[2], Tensor::floats(&[1, 2], vec![1.0, 3.0])?);
+/// # Ok::<(), taste_graph::OpError>(())
+/// ```
+pub fn top_k(b: &mut Build<'_>, x: Id, axis: usize, k: usize) -> Result<[Id; 2], OpError> {
+    top(b, x, TopPositions { axis, k, extreme: Extreme::Max })
+}
+
+/// The `k` smallest elements along an axis, the smallest first, and their positions as integers.
+pub fn bottom_k(b: &mut Build<'_>, x: Id, axis: usize, k: usize) -> Result<[Id; 2], OpError> {
+    top(b, x, TopPositions { axis, k, extreme: Extreme::Min })
 }
 
 /// The product of matrices in the last two axes.

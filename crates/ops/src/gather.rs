@@ -10,7 +10,7 @@ use taste_onnx::builders;
 
 use crate::{
     Entry, Reader, Sample,
-    scatter::{ScatterElements, ScatterNd},
+    scatter::{At, ScatterAt},
 };
 
 /// y[l, j, …] = x[l, i[j], …]: the index tuples along the last axis of `i` address the axes of x
@@ -169,7 +169,7 @@ impl Linear for GatherNd {
 
     fn transpose(&self, b: &mut Build<'_>, args: &[Id], _i: usize, ct: Id) -> Result<Id, OpError> {
         let zeros = b.zeros_like(args[0])?;
-        b.push(ScatterNd { lead: self.lead, add: true }, &[zeros, args[1], ct])
+        b.push(ScatterAt { at: At::Tuples { lead: self.lead }, add: true }, &[zeros, args[1], ct])
     }
 }
 
@@ -242,7 +242,7 @@ impl Linear for GatherElements {
 
     fn transpose(&self, b: &mut Build<'_>, args: &[Id], _i: usize, ct: Id) -> Result<Id, OpError> {
         let zeros = b.zeros_like(args[0])?;
-        b.push(ScatterElements { axis: self.axis, add: true }, &[zeros, args[1], ct])
+        b.push(ScatterAt { at: At::Along { axis: self.axis }, add: true }, &[zeros, args[1], ct])
     }
 }
 

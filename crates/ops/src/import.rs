@@ -6,17 +6,17 @@ use std::{
     ops::RangeInclusive,
 };
 
-use ndarray::{ArrayD, IxDyn};
-use taste_graph::{Build, DType, Dim, Fact, Graph, Id, OpError, Tensor};
+use taste_graph::{Build, Dim, Fact, Graph, Id, OpError, Tensor};
 use taste_onnx::{
-    ElemType, Model, Values,
-    proto::{
-        FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto,
-        tensor_shape_proto::dimension, type_proto,
-    },
+    Model,
+    proto::{FunctionProto, GraphProto, NodeProto, TensorProto},
 };
 
-use crate::{Reader, find};
+use crate::{
+    Reader,
+    declare::{decode, input_fact},
+    find,
+};
 
 /// A model as a graph.
 #[derive(Debug)]
@@ -27,6 +27,9 @@ pub struct Imported {
     pub inputs: Vec<(String, Id)>,
     /// The outputs by name.
     pub outputs: Vec<(String, Id)>,
+    /// The inputs and the results of the file's own nodes by name, in the order of the file; those that no output needs
+    /// are left out.
+    pub values: Vec<(String, Id)>,
 }
 
 /// A node that can't be imported.
@@ -46,6 +49,13 @@ pub struct Problem {
 pub enum ImportError {
     /// Something is wrong with the model as a whole.
     Model(String),
+    /// An input leaves sizes open beside its first axis, and nobody gave them.
+    OpenShape {
+        /// The input.
+        input: String,
+        /// The axis of open size; absent if not even the number of axes is known.
+        axis: Option<usize>,
+    },
     /// Some nodes are not supported; all of them are listed.
     Nodes(Vec<Problem>),
 }
@@ -54,6 +64,12 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model(message) => f.write_str(message),
+            Self::OpenShape { input, axis: Some(axis) } => {
+                write!(f, "input {input:?} leaves the size of axis {axis} open: give its shape")
+            }
+            Self::OpenShape { input, axis: None } => {
+                write!(f, "input {input:?} declares no shape: give one")
+            }
             Self::Nodes(problems) => {
                 let width = |column: fn(&Problem) -> &str, head: &str| {
                     let longest = problems.iter().map(|p| column(p).chars().count()).max();
@@ -100,7 +116,7 @@ pub(crate) const AXIS_LIMIT: usize = 64;
 const SHOWN: usize = 120;
 
 /// Text of a file, short enough for a message and on one line.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let mut line: String =
         text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(SHOWN).is_some() {
@@ -110,7 +126,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Fails if a value is larger than any network's.
-fn check_size(fact: &Fact) -> Result<(), OpError> {
+pub(crate) fn check_size(fact: &Fact) -> Result<(), OpError> {
     // Axes of size 0 do not excuse the others: loops over those would do nothing, for long.
     let sizes = fact.at(1).shape;
     let most = if sizes.contains(&0) { EMPTY_LIMIT } else { ELEMENT_LIMIT };
@@ -139,69 +155,10 @@ pub fn import(
         .graph
         .as_ref()
         .ok_or_else(|| ImportError::Model("the model has no graph".into()))?;
-    let mut importer = Importer {
-        model,
-        graph: Graph::new(),
-        opsets: model
-            .proto
-            .opset_import
-            .iter()
-            .map(|o| (norm(&o.domain).to_owned(), o.version))
-            .collect(),
-        functions: model
-            .proto
-            .functions
-            .iter()
-            .map(|f| ((norm(&f.domain), f.name.as_str()), f))
-            .collect(),
-        problems: Vec::new(),
-        visited: 0,
-    };
-    let opset = importer.opsets.get("").copied().unwrap_or(1);
-    if !OPSETS.contains(&opset) {
-        let (first, last) = (OPSETS.start(), OPSETS.end());
-        return Err(ImportError::Model(format!(
-            "opset {opset} is outside the supported range {first} to {last}"
-        )));
-    }
+    let mut importer = Importer::new(model)?;
     let mut scope = Scope::default();
-    for tensor in &proto.initializer {
-        if scope.tensors.insert(&tensor.name, tensor).is_some() {
-            return Err(twice(&tensor.name));
-        }
-    }
-    let mut inputs = Vec::new();
-    for info in proto.input.iter().filter(|i| !scope.tensors.contains_key(i.name.as_str())) {
-        let fact = input_fact(info, shapes.get(&info.name))?;
-        let id = importer.graph.input(&info.name, fact);
-        if scope.values.insert(info.name.clone(), Some(id)).is_some() {
-            return Err(twice(&info.name));
-        }
-        inputs.push((info.name.clone(), id));
-    }
-    let given = |name: &str| scope.values.contains_key(name) || scope.tensors.contains_key(name);
-    if let Some(name) =
-        proto.node.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && given(o))
-    {
-        return Err(twice(name));
-    }
-    let wanted: Vec<String> = if outputs.is_empty() {
-        proto.output.iter().map(|o| o.name.clone()).collect()
-    } else {
-        outputs.to_vec()
-    };
-    let known: HashSet<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
-    if let Some(missing) = wanted.iter().find(|w| !known.contains(w.as_str())) {
-        let names: Vec<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
-        return Err(ImportError::Model(format!(
-            "no output {:?}; the model has {}",
-            shown(missing),
-            shown(&names.join(", "))
-        )));
-    }
-    if wanted.is_empty() {
-        return Err(ImportError::Model("the model has no outputs".into()));
-    }
+    let inputs = importer.inputs(proto, shapes, &mut scope)?;
+    let wanted = wanted(proto, outputs)?;
     importer.nodes(&proto.node, &wanted, &mut scope, 0)?;
     let mut ends = Vec::new();
     for name in wanted {
@@ -219,7 +176,27 @@ pub fn import(
     if !importer.problems.is_empty() {
         return Err(ImportError::Nodes(importer.problems));
     }
-    Ok(Imported { graph: importer.graph, inputs, outputs: ends })
+    let results = proto.node.iter().flat_map(|n| &n.output);
+    let computed = results.filter_map(|name| Some((name.clone(), (*scope.values.get(name)?)?)));
+    let values = inputs.iter().cloned().chain(computed).collect();
+    Ok(Imported { graph: importer.graph, inputs, outputs: ends, values })
+}
+
+/// The names of the outputs asked for, or of all if none are.
+fn wanted(proto: &GraphProto, outputs: &[String]) -> Result<Vec<String>, ImportError> {
+    let names: Vec<&str> = proto.output.iter().map(|o| o.name.as_str()).collect();
+    if let Some(missing) = outputs.iter().find(|w| !names.contains(&w.as_str())) {
+        return Err(ImportError::Model(format!(
+            "no output {:?}; the model has {}",
+            shown(missing),
+            shown(&names.join(", "))
+        )));
+    }
+    match (outputs, &names[..]) {
+        ([], []) => Err(ImportError::Model("the model has no outputs".into())),
+        ([], all) => Ok(all.iter().map(|&n| n.to_owned()).collect()),
+        (some, _) => Ok(some.to_vec()),
+    }
 }
 
 fn twice(name: &str) -> ImportError {
@@ -248,6 +225,53 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
+    fn new(model: &'a Model) -> Result<Self, ImportError> {
+        let proto = &model.proto;
+        let opsets: HashMap<String, i64> =
+            proto.opset_import.iter().map(|o| (norm(&o.domain).to_owned(), o.version)).collect();
+        let opset = opsets.get("").copied().unwrap_or(1);
+        if !OPSETS.contains(&opset) {
+            let (first, last) = (OPSETS.start(), OPSETS.end());
+            return Err(ImportError::Model(format!(
+                "opset {opset} is outside the supported range {first} to {last}"
+            )));
+        }
+        let functions =
+            proto.functions.iter().map(|f| ((norm(&f.domain), f.name.as_str()), f)).collect();
+        let (graph, problems) = (Graph::new(), Vec::new());
+        Ok(Self { model, graph, opsets, functions, problems, visited: 0 })
+    }
+
+    /// Brings the model's tensors and inputs into scope, and checks that no node computes one of them.
+    fn inputs(
+        &mut self,
+        proto: &'a GraphProto,
+        shapes: &HashMap<String, Vec<Dim>>,
+        scope: &mut Scope<'a>,
+    ) -> Result<Vec<(String, Id)>, ImportError> {
+        for tensor in &proto.initializer {
+            if scope.tensors.insert(&tensor.name, tensor).is_some() {
+                return Err(twice(&tensor.name));
+            }
+        }
+        let mut inputs = Vec::new();
+        for info in proto.input.iter().filter(|i| !scope.tensors.contains_key(i.name.as_str())) {
+            let fact = input_fact(info, shapes.get(&info.name))?;
+            let id = self.graph.input(&info.name, fact);
+            if scope.values.insert(info.name.clone(), Some(id)).is_some() {
+                return Err(twice(&info.name));
+            }
+            inputs.push((info.name.clone(), id));
+        }
+        let given =
+            |name: &str| scope.values.contains_key(name) || scope.tensors.contains_key(name);
+        let mut results = proto.node.iter().flat_map(|n| &n.output);
+        match results.find(|o| !o.is_empty() && given(o)) {
+            Some(name) => Err(twice(name)),
+            None => Ok(inputs),
+        }
+    }
+
     fn value(&mut self, name: &str, scope: &mut Scope<'a>) -> Result<Option<Id>, ImportError> {
         if let Some(id) = scope.values.get(name) {
             return Ok(*id);
@@ -540,108 +564,4 @@ fn needed(
         }
     }
     Ok(order)
-}
-
-/// The sizes that an input or output declares, where it does: nothing stands for an open size.
-pub fn declared_shape(info: &ValueInfoProto) -> Option<Vec<Option<usize>>> {
-    let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref()?.value else {
-        return None;
-    };
-    let size = |d: &dimension::Value| match d {
-        dimension::Value::DimValue(size) => usize::try_from(*size).ok(),
-        dimension::Value::DimParam(_) => None,
-    };
-    Some(tensor.shape.as_ref()?.dim.iter().map(|d| d.value.as_ref().and_then(size)).collect())
-}
-
-/// Whether an input or output declares a tensor of floats, or a list of maps to floats: the probabilities of
-/// classes by name.
-pub fn declares_floats(info: &ValueInfoProto) -> bool {
-    let mut declared = info.r#type.as_ref();
-    while let Some(value) = declared.and_then(|t| t.value.as_ref()) {
-        declared = match value {
-            type_proto::Value::TensorType(t) => {
-                return matches!(
-                    ElemType::from_code(t.elem_type),
-                    Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16)
-                );
-            }
-            type_proto::Value::SequenceType(of) => of.elem_type.as_deref(),
-            type_proto::Value::MapType(of) => of.value_type.as_deref(),
-            _ => None,
-        };
-    }
-    false
-}
-
-fn input_fact(info: &ValueInfoProto, given: Option<&Vec<Dim>>) -> Result<Fact, ImportError> {
-    let name = shown(&info.name);
-    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
-    let Some(type_proto::Value::TensorType(tensor)) = value else {
-        return Err(ImportError::Model(format!("input {name:?} is not a tensor")));
-    };
-    let dtype = match ElemType::from_code(tensor.elem_type) {
-        Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16) => DType::Float,
-        Some(ElemType::Bool) => DType::Bool,
-        Some(ElemType::String) | None => {
-            return Err(ImportError::Model(format!("input {name:?} has no numeric element type")));
-        }
-        Some(_) => DType::Int,
-    };
-    let sized = |fact: Fact| match check_size(&fact) {
-        Ok(()) => Ok(fact),
-        Err(cause) => Err(ImportError::Model(format!("input {name:?}: {cause}"))),
-    };
-    if let Some(shape) = given {
-        return sized(Fact { dtype, shape: shape.clone() });
-    }
-    let Some(shape) = &tensor.shape else {
-        return Err(ImportError::Model(format!("input {name:?} declares no shape: give one")));
-    };
-    let mut dims = Vec::with_capacity(shape.dim.len());
-    for (axis, dim) in shape.dim.iter().enumerate() {
-        dims.push(match &dim.value {
-            Some(dimension::Value::DimValue(size)) if *size >= 0 => {
-                Dim { per_batch: 0, fixed: *size }
-            }
-            _ if axis == 0 => Dim::BATCH,
-            _ => {
-                return Err(ImportError::Model(format!(
-                    "input {name:?} leaves the size of axis {axis} open: give its shape"
-                )));
-            }
-        });
-    }
-    sized(Fact { dtype, shape: dims })
-}
-
-/// A tensor of a file, with floats as doubles and integers as 64-bit ones.
-pub fn decode(model: &Model, tensor: &TensorProto) -> Result<Tensor, OpError> {
-    let data = model.tensor(tensor).map_err(|e| OpError::invalid(e.to_string()))?;
-    let shape = IxDyn(&data.dims);
-    let misfit =
-        |e: ndarray::ShapeError| OpError::invalid(format!("tensor {:?}: {e}", tensor.name));
-    macro_rules! wrap {
-        ($values:expr, $convert:expr) => {
-            ArrayD::from_shape_vec(shape, $values.into_iter().map($convert).collect())
-                .map(Tensor::from)
-                .map_err(misfit)
-        };
-    }
-    match data.values {
-        Values::F32(v) => wrap!(v, f64::from),
-        Values::F64(v) => wrap!(v, |x: f64| x),
-        Values::F16(v) => wrap!(v, f64::from),
-        Values::Bf16(v) => wrap!(v, f64::from),
-        Values::I8(v) => wrap!(v, i64::from),
-        Values::U8(v) => wrap!(v, i64::from),
-        Values::I16(v) => wrap!(v, i64::from),
-        Values::U16(v) => wrap!(v, i64::from),
-        Values::I32(v) => wrap!(v, i64::from),
-        Values::U32(v) => wrap!(v, i64::from),
-        Values::I64(v) => wrap!(v, |x: i64| x),
-        Values::U64(v) => wrap!(v, |x: u64| x.cast_signed()),
-        Values::Bool(v) => wrap!(v, |x: bool| x),
-        other => Err(OpError::unsupported("a tensor of", other.elem_type())),
-    }
 }

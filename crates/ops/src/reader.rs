@@ -206,7 +206,7 @@ impl<'a, 'g> Reader<'a, 'g> {
     /// A tensor attribute, if it is there.
     pub fn tensor(&mut self, name: &'a str) -> Result<Option<Tensor>, OpError> {
         let Some(proto) = self.attribute(name).and_then(|a| a.t.as_ref()) else { return Ok(None) };
-        crate::import::decode(self.model, proto).map(Some)
+        crate::decode(self.model, proto).map(Some)
     }
 
     /// Axes from an attribute or, in later versions, from argument `i`; absent if neither is there.

@@ -328,10 +328,6 @@ impl Pointwise for Square {
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         b.scale(x, 2.0)
     }
-
-    fn d2(&self, b: &mut Build<'_>, _x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        Ok(Some(b.scalar(2.0)))
-    }
 }
 
 /// The mean over axes, which stay with size 1.

@@ -1,5 +1,7 @@
 //! Elements put, or added, at positions that are computed or listed.
 
+use std::sync::Arc;
+
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
     Array, Build, Calculus, Concrete, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
@@ -16,21 +18,27 @@ use crate::{
     },
 };
 
-/// x with slices y put, or added, where index tuples point: the adjoint of [`GatherNd`] in y.
+/// x with entries of y put, or added, at positions: the adjoint in y of gathering there.
 #[derive(Clone, Debug)]
-pub(crate) struct ScatterNd {
-    /// How many axes are carried along before the indexed ones.
-    pub(crate) lead: usize,
+pub(crate) struct ScatterAt {
+    pub(crate) at: At,
     /// Whether y is added to what is there, rather than replacing it.
     pub(crate) add: bool,
 }
 
-/// x with elements of y put, or added, along an axis: the adjoint of [`GatherElements`] in y.
-#[derive(Clone, Debug)]
-pub(crate) struct ScatterElements {
-    pub(crate) axis: usize,
-    /// Whether y is added to what is there, rather than replacing it.
-    pub(crate) add: bool,
+/// How indices name positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    /// Tuples point to slices, as in [`GatherNd`].
+    Tuples {
+        /// How many axes are carried along before the indexed ones.
+        lead: usize,
+    },
+    /// Elements are counted along an axis, as in [`GatherElements`].
+    Along {
+        /// The axis.
+        axis: usize,
+    },
 }
 
 fn reduction(add: bool) -> AttributeProto {
@@ -104,88 +112,23 @@ fn check_updates(x: &Concrete, y: &Concrete, shape: &[usize]) -> Result<(), OpEr
     Ok(())
 }
 
-impl Op for ScatterNd {
+impl Op for ScatterAt {
     fn name(&self) -> &'static str {
-        "ScatterND"
+        match self.at {
+            At::Tuples { .. } => "ScatterND",
+            At::Along { .. } => "ScatterElements",
+        }
     }
 
     fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
         let [x, indices, y] = take(args)?;
-        check_updates(x, y, &picked_shape(self.lead, x, indices)?)?;
-        Ok(vec![x.clone()])
-    }
-
-    fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
-        let [x, indices, y] = take(args)?;
-        self.infer(&[x.concrete(), indices.concrete(), y.concrete()])?;
-        let places = places(self.lead, x.shape(), indices.as_int()?)?;
-        Ok(vec![joined!(self.add, x, y, |a, b, join| put(a, b, &places, join)?)])
-    }
-
-    fn calculus(&self) -> Calculus<'_> {
-        Calculus::Linear(self)
-    }
-
-    fn lift(&self, laned: &[bool], _lanes: usize) -> Lift {
-        if laned.get(1) == Some(&true) {
-            return Lift::PerLane;
+        match self.at {
+            At::Tuples { lead } => check_updates(x, y, &picked_shape(lead, x, indices)?)?,
+            At::Along { axis } => {
+                check_along(axis, x, indices)?;
+                check_updates(x, y, &indices.shape)?;
+            }
         }
-        let op = Self { lead: self.lead + 1, add: self.add };
-        Lift::Shift { op: std::sync::Arc::new(op), shared: vec![1] }
-    }
-
-    fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        if self.lead == 0 {
-            return Ok(vec![e.node("ScatterND", args, vec![reduction(self.add)])]);
-        }
-        let perm = |p: &[i64]| vec![builders::attr_ints("perm", p)];
-        let (there, back) = lead_last(e.arg_fact(0).rank(), self.lead);
-        let (updates, _) = lead_last(e.arg_fact(2).rank(), self.lead);
-        let x = e.node("Transpose", &args[..1], perm(&there));
-        let y = e.node("Transpose", &args[2..], perm(&updates));
-        let z = e.node("ScatterND", &[x, args[1].clone(), y], vec![reduction(self.add)]);
-        Ok(vec![e.node("Transpose", &[z], perm(&back))])
-    }
-}
-
-impl Linear for ScatterNd {
-    fn active(&self, i: usize) -> bool {
-        i != 1
-    }
-
-    fn apply(
-        &self,
-        _b: &mut Build<'_>,
-        _args: &[Id],
-        tangents: &[Option<Id>],
-    ) -> Option<Result<Id, OpError>> {
-        match tangents {
-            [Some(x), _, None] if self.add => Some(Ok(*x)),
-            _ => None,
-        }
-    }
-
-    fn transpose(&self, b: &mut Build<'_>, args: &[Id], i: usize, ct: Id) -> Result<Id, OpError> {
-        if i == 2 {
-            return b.push(GatherNd { lead: self.lead }, &[ct, args[1]]);
-        }
-        if self.add {
-            return Ok(ct);
-        }
-        let zeros = b.zeros_like(args[2])?;
-        b.push(self.clone(), &[ct, args[1], zeros])
-    }
-}
-
-impl Op for ScatterElements {
-    fn name(&self) -> &'static str {
-        "ScatterElements"
-    }
-
-    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
-        let [x, indices, y] = take(args)?;
-        check_along(self.axis, x, indices)?;
-        check_updates(x, y, &indices.shape)?;
         Ok(vec![x.clone()])
     }
 
@@ -193,24 +136,56 @@ impl Op for ScatterElements {
         let [x, indices, y] = take(args)?;
         self.infer(&[x.concrete(), indices.concrete(), y.concrete()])?;
         let indices = indices.as_int()?;
-        Ok(vec![joined!(self.add, x, y, |a, b, join| put_along(a, indices, b, self.axis, join)?)])
+        Ok(vec![match self.at {
+            At::Tuples { lead } => {
+                let places = places(lead, x.shape(), indices)?;
+                joined!(self.add, x, y, |a, b, join| put(a, b, &places, join)?)
+            }
+            At::Along { axis } => {
+                joined!(self.add, x, y, |a, b, join| put_along(a, indices, b, axis, join)?)
+            }
+        }])
     }
 
     fn calculus(&self) -> Calculus<'_> {
         Calculus::Linear(self)
     }
 
-    fn lift(&self, _laned: &[bool], _lanes: usize) -> Lift {
-        Lift::shift(Self { axis: self.axis + 1, add: self.add })
+    fn lift(&self, laned: &[bool], _lanes: usize) -> Lift {
+        let moved = |at: At| Self { at, add: self.add };
+        match self.at {
+            At::Tuples { .. } if laned.get(1) == Some(&true) => Lift::PerLane,
+            At::Tuples { lead } => {
+                let op = moved(At::Tuples { lead: lead + 1 });
+                Lift::Shift { op: Arc::new(op), shared: vec![1] }
+            }
+            At::Along { axis } => Lift::shift(moved(At::Along { axis: axis + 1 })),
+        }
     }
 
     fn write(&self, e: &mut Emitter<'_>, args: &[String]) -> Result<Vec<String>, OpError> {
-        let axis = builders::attr_int("axis", self.axis as i64);
-        Ok(vec![e.node("ScatterElements", args, vec![axis, reduction(self.add)])])
+        let reduction = reduction(self.add);
+        let lead = match self.at {
+            At::Along { axis } => {
+                let axis = builders::attr_int("axis", axis as i64);
+                return Ok(vec![e.node("ScatterElements", args, vec![axis, reduction])]);
+            }
+            At::Tuples { lead: 0 } => {
+                return Ok(vec![e.node("ScatterND", args, vec![reduction])]);
+            }
+            At::Tuples { lead } => lead,
+        };
+        let perm = |p: &[i64]| vec![builders::attr_ints("perm", p)];
+        let (there, back) = lead_last(e.arg_fact(0).rank(), lead);
+        let (updates, _) = lead_last(e.arg_fact(2).rank(), lead);
+        let x = e.node("Transpose", &args[..1], perm(&there));
+        let y = e.node("Transpose", &args[2..], perm(&updates));
+        let z = e.node("ScatterND", &[x, args[1].clone(), y], vec![reduction]);
+        Ok(vec![e.node("Transpose", &[z], perm(&back))])
     }
 }
 
-impl Linear for ScatterElements {
+impl Linear for ScatterAt {
     fn active(&self, i: usize) -> bool {
         i != 1
     }
@@ -229,7 +204,10 @@ impl Linear for ScatterElements {
 
     fn transpose(&self, b: &mut Build<'_>, args: &[Id], i: usize, ct: Id) -> Result<Id, OpError> {
         if i == 2 {
-            return b.push(GatherElements { axis: self.axis }, &[ct, args[1]]);
+            return match self.at {
+                At::Tuples { lead } => b.push(GatherNd { lead }, &[ct, args[1]]),
+                At::Along { axis } => b.push(GatherElements { axis }, &[ct, args[1]]),
+            };
         }
         if self.add {
             return Ok(ct);
@@ -265,7 +243,7 @@ fn read_scatter_nd(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let tuple = last.ok_or_else(|| OpError::shape("indices of at least rank", 1, 0))?;
     let tuple = r.fixed_size(indices, tuple)?.min(r.rank(x));
     refuse_batch(r, x, indices, &(0..tuple).collect::<Vec<_>>())?;
-    Ok(vec![r.b.push(ScatterNd { lead: 0, add }, &[x, indices, y])?])
+    Ok(vec![r.b.push(ScatterAt { at: At::Tuples { lead: 0 }, add }, &[x, indices, y])?])
 }
 
 /// Where updates reach a corner of x only, the corner is scattered to and put back.
@@ -277,12 +255,12 @@ fn read_scatter_elements(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     refuse_batch(r, x, indices, &[axis])?;
     let spans = corner(r, x, indices, axis)?;
     if spans.is_empty() {
-        return Ok(vec![r.b.push(ScatterElements { axis, add }, &[x, indices, y])?]);
+        return Ok(vec![r.b.push(ScatterAt { at: At::Along { axis }, add }, &[x, indices, y])?]);
     }
     let sizes =
         spans.iter().map(|(axis, _)| r.fixed_size(x, *axis)).collect::<Result<Vec<_>, _>>()?;
     let part = r.b.push(Slice { spans: spans.clone() }, &[x])?;
-    let new = r.b.push(ScatterElements { axis, add }, &[part, indices, y])?;
+    let new = r.b.push(ScatterAt { at: At::Along { axis }, add }, &[part, indices, y])?;
     let new = r.b.push(Scatter { spans: spans.clone(), sizes: sizes.clone() }, &[new])?;
     // x with zeros in the corner.
     let cut = r.b.push(Scatter { spans, sizes }, &[part])?;

@@ -1,14 +1,17 @@
 //! One contract for every operator of the table, in double precision.
 
-use std::collections::HashMap;
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
-    Build, DType, Dim, Graph, Id, Tensor,
-    diff::{Curvature, Derivatives, Second, gradient, hvp, jvp, second_order, vjp},
+    Build, DType, Dim, Graph, Id, Op, Tensor,
+    diff::{
+        Curvature, Derivatives, Second, Structure, gradient, hvp, jvp, second_order, structure, vjp,
+    },
 };
 use taste_onnx::Model;
 use taste_ops::{Entry, Sample, import, operators};
+use taste_stats::random::Random;
 
 /// A sample as a graph, with values for its inputs.
 struct Case {
@@ -34,12 +37,9 @@ fn case(entry: &Entry, sample: &Sample, open_batch: bool) -> Case {
     Case { graph: imported.graph, feeds, active, outs: imported.outputs, batch: batch.unwrap_or(1) }
 }
 
-fn noise(shape: &[usize], seed: &mut u64) -> ArrayD<f64> {
-    ArrayD::from_shape_simple_fn(IxDyn(shape), || {
-        *seed =
-            seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*seed >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    })
+/// Numbers between −1 and 1.
+fn noise(shape: &[usize], random: &mut Random) -> ArrayD<f64> {
+    ArrayD::from_shape_simple_fn(IxDyn(shape), || 2.0 * random.uniform() - 1.0)
 }
 
 fn floats(tensor: &Tensor) -> ArrayD<f64> {
@@ -98,8 +98,8 @@ impl Case {
         directions.into_iter().map(|(id, d)| (*id, self.feed(*id, None, d.clone()))).collect()
     }
 
-    fn directions(&self, seed: &mut u64) -> HashMap<Id, ArrayD<f64>> {
-        self.active.iter().map(|id| (*id, noise(self.feeds[id].shape(), seed))).collect()
+    fn directions(&self, random: &mut Random) -> HashMap<Id, ArrayD<f64>> {
+        self.active.iter().map(|id| (*id, noise(self.feeds[id].shape(), random))).collect()
     }
 }
 
@@ -118,8 +118,8 @@ fn difference(case: &Case, end: Id, directions: &HashMap<Id, ArrayD<f64>>) -> Ar
 }
 
 fn jvp_matches_finite_differences(case: &mut Case) {
-    let mut seed = 11;
-    let directions = case.directions(&mut seed);
+    let mut random = Random::new(11);
+    let directions = case.directions(&mut random);
     let outs = case.float_outs();
     let seeds = case.feed_all(&directions);
     let mut b = Build::new(&mut case.graph);
@@ -135,12 +135,12 @@ fn jvp_matches_finite_differences(case: &mut Case) {
 }
 
 fn vjp_is_the_adjoint_of_jvp(case: &mut Case) {
-    let mut seed = 23;
-    let directions = case.directions(&mut seed);
+    let mut random = Random::new(23);
+    let directions = case.directions(&mut random);
     let outs = case.float_outs();
     let values = case.eval(&outs);
     for (out, value) in outs.into_iter().zip(values) {
-        let weights = noise(value.shape(), &mut seed);
+        let weights = noise(value.shape(), &mut random);
         let ct = case.feed(out, None, weights.clone());
         let seeds = case.feed_all(&directions);
         let mut b = Build::new(&mut case.graph);
@@ -161,9 +161,9 @@ fn vjp_is_the_adjoint_of_jvp(case: &mut Case) {
 }
 
 /// Σ weights · y³, so that curvature flows through linear operators too.
-fn scalar_of(case: &mut Case, out: Id, seed: &mut u64) -> Id {
+fn scalar_of(case: &mut Case, out: Id, random: &mut Random) -> Id {
     let shape = case.eval(&[out])[0].shape().to_vec();
-    let weights = case.feed(out, None, noise(&shape, seed));
+    let weights = case.feed(out, None, noise(&shape, random));
     let mut b = Build::new(&mut case.graph);
     let square = b.square(out).expect("square");
     let cube = b.mul(square, out).expect("cube");
@@ -172,14 +172,14 @@ fn scalar_of(case: &mut Case, out: Id, seed: &mut u64) -> Id {
 }
 
 fn second_derivatives_agree(case: &mut Case) {
-    let mut seed = 37;
+    let mut random = Random::new(37);
     for out in case.float_outs() {
-        let f = scalar_of(case, out, &mut seed);
+        let f = scalar_of(case, out, &mut random);
         for x in case.active.clone() {
             let shape = case.feeds[&x].shape().to_vec();
             let n: usize = shape.iter().product();
             // The gradient and one product with the Hessian, against finite differences.
-            let direction = noise(&shape, &mut seed);
+            let direction = noise(&shape, &mut random);
             let d = case.feed(x, None, direction.clone());
             let mut b = Build::new(&mut case.graph);
             let slope = gradient(&mut b, f, x).expect("gradient");
@@ -236,16 +236,33 @@ fn second_derivatives_agree(case: &mut Case) {
     }
 }
 
+/// What is not curved has no second differences.
+fn curvature_is_known(case: &Case) {
+    let mut seed = 39;
+    for out in case.float_outs() {
+        for x in &case.active {
+            let found = structure(&case.graph, &[out], *x).expect("structure");
+            if found.get(out.index()) == Some(&Structure::Curved) {
+                continue;
+            }
+            let directions = HashMap::from([(*x, noise(case.feeds[x].shape(), &mut seed))]);
+            let [below, at, above] =
+                [-1.0, 0.0, 1.0].map(|k| case.eval_at(out, &case.moved(&directions, k * 1e-3)));
+            close("a value that is not curved", &((below + above) * 0.5), &at, 1e-12);
+        }
+    }
+}
+
 /// Lanes of tangents and cotangents against one direction at a time.
 fn lanes_are_directions_side_by_side(case: &mut Case) {
-    let mut seed = 41;
+    let mut random = Random::new(41);
     let count = 3;
     for out in case.float_outs() {
         let out_shape = case.eval(&[out])[0].shape().to_vec();
         for x in case.active.clone() {
             let shape = [&[count][..], case.feeds[&x].shape()].concat();
-            let stack = noise(&shape, &mut seed);
-            let ct_stack = noise(&[&[count][..], &out_shape].concat(), &mut seed);
+            let stack = noise(&shape, &mut random);
+            let ct_stack = noise(&[&[count][..], &out_shape].concat(), &mut random);
             let laned = case.feed(x, Some(count), stack.clone());
             let ct_laned = case.feed(out, Some(count), ct_stack.clone());
             let mut b = Build::new(&mut case.graph);
@@ -277,13 +294,13 @@ fn lanes_are_directions_side_by_side(case: &mut Case) {
 
 /// Directions shared by the whole batch, which stay of size 1 along it as long as they can.
 fn uniform_lanes_agree_with_full_ones(case: &mut Case) {
-    let mut seed = 43;
+    let mut random = Random::new(43);
     let count = 2;
     for out in case.float_outs() {
         for x in case.active.clone() {
             let shape = case.feeds[&x].shape().to_vec();
             let mut single = [&[count, 1][..], &shape[1..]].concat();
-            let uniform = noise(&single, &mut seed);
+            let uniform = noise(&single, &mut random);
             single[1] = shape[0];
             let full = uniform.broadcast(IxDyn(&single)).expect("spreads").to_owned();
             let uniform = case.graph.constant(uniform.into());
@@ -313,12 +330,12 @@ fn uniform_lanes_agree_with_full_ones(case: &mut Case) {
 
 /// Values and derivatives survive writing and reading, up to single precision.
 fn onnx_round_trip(case: &mut Case) {
-    let mut seed = 47;
+    let mut random = Random::new(47);
     let mut ends = case.outs.clone();
     for (i, out) in case.float_outs().into_iter().enumerate() {
         let shape = case.eval(&[out])[0].shape().to_vec();
-        let weights = noise(&shape, &mut seed);
-        let directions = case.directions(&mut seed);
+        let weights = noise(&shape, &mut random);
+        let directions = case.directions(&mut random);
         let ct = case.feed(out, None, weights);
         let seeds = case.feed_all(&directions);
         let mut b = Build::new(&mut case.graph);
@@ -366,6 +383,7 @@ fn check(entry: &Entry, sample: &Sample, open_batch: bool) {
     jvp_matches_finite_differences(&mut case);
     vjp_is_the_adjoint_of_jvp(&mut case);
     second_derivatives_agree(&mut case);
+    curvature_is_known(&case);
     lanes_are_directions_side_by_side(&mut case);
     if open_batch {
         uniform_lanes_agree_with_full_ones(&mut case);
@@ -391,4 +409,28 @@ fn every_operator_keeps_its_contract() {
         }
     }
     assert!(failures.is_empty(), "operators that break the contract:\n{}", failures.join("\n"));
+}
+
+/// Equal nodes exist once in a graph, so a key that misses an attribute would put one operator in place of another.
+#[test]
+fn operators_of_one_type_and_key_compute_the_same() {
+    let mut seen: HashMap<_, Arc<dyn Op>> = HashMap::new();
+    let mut compared = 0;
+    for entry in operators() {
+        for sample in (entry.samples)() {
+            let case = case(entry, &sample, false);
+            for node in case.graph.nodes().iter().filter(|n| !n.args.is_empty()) {
+                let args = case.eval(&node.args);
+                let kinds = args.iter().map(|a| format!("{:?}", a.concrete())).collect::<Vec<_>>();
+                let identity = ((&*node.op as &dyn Any).type_id(), node.op.key(), kinds);
+                let first = seen.entry(identity).or_insert_with(|| node.op.clone());
+                let [want, got] = [first, &node.op].map(|op| op.eval(&args).expect("evaluates"));
+                let same = want.len() == got.len()
+                    && want.iter().zip(&got).all(|(w, g)| w.is_identical(g));
+                assert!(same, "{} ({}): {:?} and {first:?}", entry.name, sample.title, node.op);
+                compared += usize::from(!Arc::ptr_eq(first, &node.op));
+            }
+        }
+    }
+    assert!(compared > 100, "only {compared} pairs of operators met");
 }

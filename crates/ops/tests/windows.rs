@@ -14,6 +14,7 @@ use taste_onnx::{
     proto::{AttributeProto, GraphProto},
 };
 use taste_ops::import;
+use taste_stats::random::Random;
 
 /// A window along one axis, and the size of the axis.
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +85,10 @@ fn attributes(axes: &[Along]) -> Vec<AttributeProto> {
     ]
 }
 
+/// Numbers between −1 and 1.
 fn noise(shape: &[usize], seed: u64) -> ArrayD<f64> {
-    let mut state = seed;
-    ArrayD::from_shape_simple_fn(IxDyn(shape), || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    })
+    let mut random = Random::new(seed);
+    ArrayD::from_shape_simple_fn(IxDyn(shape), || 2.0 * random.uniform() - 1.0)
 }
 
 /// One node whose arguments are inputs.

@@ -1,39 +1,25 @@
 //! Writes every kind of figure, with made data, and a page that holds them all:
 //! `cargo run -p taste-report --example gallery -- FOLDER`.
 
-use std::{error::Error, f64::consts::TAU, fs, path::Path};
+use std::{error::Error, fs, path::Path};
 
 use ndarray::{Array2, Array3};
 use taste_report::{
-    Bars, Figure, Heatmap, Histogram, Lines, Page, Panel, Picture, Scale, Scatter, Section, Series,
+    Bars, Figure, Heatmap, Histogram, Image, Lines, Page, Panel, Scale, Scatter, Section, Series,
     Table, Tone, chart::Field, number,
 };
-
-/// Random numbers that are the same every time.
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-}
+use taste_stats::random::Random;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned());
     let folder = Path::new(&folder);
     fs::create_dir_all(folder)?;
-    let mut random = Random(7);
+    let mut random = Random::new(7);
 
     let figures: Vec<(&str, Box<dyn Figure>, &str)> = vec![
         ("map", Box::new(map(&mut random)), "The map of one digit."),
-        ("overlay", Box::new(overlay(&mut random)?), "A map upon a finer picture in grey."),
-        ("grid", Box::new(grid(&mut random)), "Pictures and their maps; one scale for all."),
+        ("overlay", Box::new(overlay(&mut random)?), "A map upon a finer image in grey."),
+        ("grid", Box::new(grid(&mut random)), "Images and their maps; one scale for all."),
         ("lines", Box::new(lines(&mut random)), "The mean residual of a stream."),
         ("two_axes", Box::new(two_axes()), "Loss and accuracy while training."),
         ("histogram", Box::new(histogram(&mut random)), "Scores of three sets."),
@@ -90,27 +76,27 @@ fn map(random: &mut Random) -> Heatmap {
 }
 
 fn overlay(random: &mut Random) -> Result<Heatmap, taste_report::Error> {
-    let picture = Array3::from_shape_fn((3, 56, 56), |(channel, r, c)| {
+    let image = Array3::from_shape_fn((3, 56, 56), |(channel, r, c)| {
         let wave = ((r as f64 / 9.0).sin() + (c as f64 / (5.0 + channel as f64 * 3.0)).cos()) / 4.0;
         single_precision(0.5 + wave)
     });
-    let picture = Picture::from_sample(&picture.view(), 0.0, 1.0)?.in_grey();
-    let panel = Panel::map(residuals(random, 28, 2.4)).over(picture).outline(1.0);
-    Ok(Heatmap::new(panel, Scale::diverging(2.5)).title("Upon the picture").label("residual"))
+    let image = Image::from_sample(&image.view(), 0.0, 1.0)?.in_grey();
+    let panel = Panel::map(residuals(random, 28, 2.4)).over(image).outline(1.0);
+    Ok(Heatmap::new(panel, Scale::diverging(2.5)).title("Upon the image").label("residual"))
 }
 
 fn grid(random: &mut Random) -> Heatmap {
     let mut panels = Vec::new();
     for k in 0..4 {
-        let picture = Picture::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
+        let image = Image::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
         let name = format!("train/class <{k}>/img_{k:05}.png");
-        panels.push(Panel::picture(picture).caption(name));
+        panels.push(Panel::image(image).caption(name));
     }
     for k in 0..4 {
-        let picture = Picture::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
+        let image = Image::grey(&ring(28, f64::from(k) - 1.5).view(), 0.0, 1.0);
         let map = residuals(random, 28, f64::from(k) * 1.1);
         let caption = format!("p = {}", number(0.4 / f64::from(1 + 9 * k)));
-        panels.push(Panel::map(map).over(picture).outline(1.0).caption(caption));
+        panels.push(Panel::map(map).over(image).outline(1.0).caption(caption));
     }
     Heatmap::grid(panels, 4, Scale::diverging(2.5))
         .title("Samples and where they differ")

@@ -1,4 +1,4 @@
-//! Colours for numbers. A scale belongs to a data set, never to one picture: the same colour means the same
+//! Colours for numbers. A scale belongs to a data set, never to one image: the same colour means the same
 //! value wherever it is used.
 
 use std::fmt;

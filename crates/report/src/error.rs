@@ -1,12 +1,12 @@
-//! Why a picture can't be made.
+//! Why an image can't be made.
 
-/// Why a picture can't be made.
+/// Why an image can't be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// More pixels than a picture may have.
+    /// More pixels than an image may have.
     #[error(
-        "the picture would have {width} × {height} pixels, which is more than {most} million: \
+        "the image would have {width} × {height} pixels, which is more than {most} million: \
          draw fewer panels or a smaller matrix, or write SVG"
     )]
     TooLarge {
@@ -18,12 +18,12 @@ pub enum Error {
         most: u64,
     },
     /// Channels that make no colour.
-    #[error("a picture has 1 or 3 channels, but this sample has {found}")]
+    #[error("an image has 1 or 3 channels, but this sample has {found}")]
     Channels {
         /// How many there are.
         found: usize,
     },
     /// The PNG encoder's objection.
-    #[error("the picture can't be encoded as PNG: {0}")]
+    #[error("the image can't be encoded as PNG: {0}")]
     Encoding(String),
 }

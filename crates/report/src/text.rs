@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId};
 
-/// The font of pictures, and the measure for layouts whose font the reader's browser chooses. It is wider
+/// The font of images, and the measure for layouts whose font the reader's browser chooses. It is wider
 /// than most, so what fits by its measure fits.
 pub(crate) static FONT: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(dejavu::sans::regular(), 0).expect("the font in the program"));

@@ -76,16 +76,14 @@ pub fn bootstrap(
     let (own, other) = summaries(batch, reference)?;
     let error = own.standard_error().hypot(other.standard_error());
     let (own_side, other_side) = (Side::new(batch, own), Side::new(reference, other));
-    let mut studentised: Vec<f64> = (0..resamples as u64)
-        .into_par_iter()
-        .map(|number| {
-            let mut random = Random::stream(seed, number);
-            let (own, other) = (own_side.draw(&mut random), other_side.draw(&mut random));
-            let difference = own.mean - other.mean;
-            let error = own.standard_error().hypot(other.standard_error());
-            if difference.abs() > 0.0 { difference / error } else { 0.0 }
-        })
-        .collect();
+    let draws = (0..resamples as u64).into_par_iter().map(|number| {
+        let mut random = Random::stream(seed, number);
+        let (own, other) = (own_side.draw(&mut random), other_side.draw(&mut random));
+        let difference = own.mean - other.mean;
+        let error = own.standard_error().hypot(other.standard_error());
+        if difference.abs() > 0.0 { difference / error } else { 0.0 }
+    });
+    let mut studentised: Vec<f64> = taste_threads::within(|| draws.collect());
     studentised.sort_unstable_by(f64::total_cmp);
     let estimate = own.mean - other.mean;
     Ok(Interval {

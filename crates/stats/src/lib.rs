@@ -4,6 +4,7 @@
 //! Whatever is drawn at random depends on the seed alone: not on the platform, nor on the number of threads.
 
 mod beta;
+pub mod beta_binomial;
 pub mod binomial;
 mod bisect;
 pub mod conformal;
@@ -48,3 +49,8 @@ fn draws(name: &str, count: usize) -> Result<usize, Error> {
 fn nan_is_far(score: f64) -> f64 {
     if score.is_nan() { f64::INFINITY } else { score }
 }
+
+/// The program in the readme runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! Matrices: products and factorisations.
+//! Matrices: products and factorisations, on the threads of this process.
 
 use faer::{
     Accum, Mat, MatRef, Side,
@@ -8,16 +8,17 @@ use faer::{
     },
 };
 use ndarray::{Array1, Array2, ArrayView2};
+use taste_threads::within;
 
 fn view<'a>(a: &'a ArrayView2<'_, f64>) -> Option<MatRef<'a, f64>> {
     Some(MatRef::from_row_major_slice(a.as_slice()?, a.nrows(), a.ncols()))
 }
 
 /// Runs `f` on a matrix in row-major order, which is copied if it is in another.
-fn with_view<T>(a: &Array2<f64>, f: impl FnOnce(MatRef<'_, f64>) -> T) -> T {
+fn with_view<T: Send>(a: &Array2<f64>, f: impl FnOnce(MatRef<'_, f64>) -> T + Send) -> T {
     let standard = a.as_standard_layout();
     let standard = standard.view();
-    f(view(&standard).expect("standard layout"))
+    within(|| f(view(&standard).expect("standard layout")))
 }
 
 fn to_array(a: MatRef<'_, f64>) -> Array2<f64> {
@@ -69,8 +70,10 @@ impl Cholesky {
     /// ‖L⁻¹x‖² for every row x.
     pub fn lengths(&self, rows: &Array2<f64>) -> Array1<f64> {
         let mut solved = with_view(rows, |rows| rows.transpose().to_owned());
-        let parallel = faer::get_global_parallelism();
-        solve_lower_triangular_in_place(self.lower.as_ref(), solved.as_mut(), parallel);
+        within(|| {
+            let parallel = faer::get_global_parallelism();
+            solve_lower_triangular_in_place(self.lower.as_ref(), solved.as_mut(), parallel);
+        });
         (0..solved.ncols()).map(|j| solved.col(j).iter().map(|v| v * v).sum::<f64>()).collect()
     }
 
@@ -91,8 +94,7 @@ impl Cholesky {
 /// A⁻¹, if A is positive definite.
 pub fn inverse(a: &Array2<f64>) -> Option<Array2<f64>> {
     use faer::linalg::solvers::DenseSolveCore;
-    let factor = with_view(a, |a| a.llt(Side::Lower).ok())?;
-    Some(to_array(factor.inverse().as_ref()))
+    with_view(a, |a| Some(to_array(a.llt(Side::Lower).ok()?.inverse().as_ref())))
 }
 
 /// The symmetric matrix whose square is A⁻¹, if A is positive definite.
@@ -106,7 +108,7 @@ pub fn inverse_root(a: &Array2<f64>) -> Option<Array2<f64>> {
     let scaled = Mat::from_fn(vectors.nrows(), vectors.ncols(), |i, j| {
         vectors[(i, j)] / values[j].sqrt().sqrt()
     });
-    Some(to_array((&scaled * scaled.transpose()).as_ref()))
+    within(|| Some(to_array((&scaled * scaled.transpose()).as_ref())))
 }
 
 /// The eigenvalues of a symmetric matrix.

@@ -96,7 +96,7 @@ pub fn check_field(
     let s = model.build(&mut b, y)?;
     let flat = b.reshape(s, &[Dim::BATCH, Dim::from(dimension)])?;
     let outputs = [("field".to_owned(), flat)];
-    let mut session = engine.backend.compile(&graph, &outputs, engine.threads)?;
+    let session = engine.backend.compile(&graph, &outputs, engine.threads)?;
     let rest = Part::new(data, seed, 0.0, held_out);
     let mut samples = taste_data::draw(&rest, MOST, seed)?;
     let seen = samples.shape()[0];

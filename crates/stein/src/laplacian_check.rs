@@ -2,12 +2,12 @@
 
 use ndarray::ArrayD;
 use taste_detector::Job;
-use taste_engine::{Method as LaplacianMethod, Request, Value, Wants};
+use taste_engine::{LaplacianMethod, Request, Target, Value, Wants};
 use taste_stats::quantile::median;
 
 use crate::{
     Error, refused,
-    residual::{Residual, Subject, target},
+    residual::{Residual, Subject},
 };
 
 /// Samples on which the two are compared.
@@ -26,7 +26,7 @@ pub(crate) fn distance(
     }
     let target = match subject {
         Subject::Single(target) => target,
-        Subject::EveryClass => target("prob")?,
+        Subject::EveryClass => Target::prob(None),
     };
     if samples.nrows() == 0 {
         return Ok(None);
@@ -38,9 +38,10 @@ pub(crate) fn distance(
     let samples = Value::from(samples);
     let laplacian = |method, stderr: bool| -> Result<(Vec<f32>, Vec<f32>), Error> {
         let wants = Wants { laplacian: true, stderr, ..Wants::default() };
-        let asked = Request { target: Some(target), method, wants, ..job.asked.clone() };
+        let asked =
+            Request { target: Some(target), laplacian_method: method, wants, ..job.asked.clone() };
         let derived = job.model.derive(&asked)?;
-        let mut compiled = derived.compile(&job.engine.backend, job.engine.threads)?;
+        let compiled = derived.compile(&job.engine.backend, job.engine.threads)?;
         let input = derived.wrt().to_owned();
         let outputs = compiled.run(&[(&input, &samples)], 0)?;
         let numbers =
@@ -48,8 +49,7 @@ pub(crate) fn distance(
         Ok((numbers(outputs.laplacian), numbers(outputs.stderr)))
     };
     let (exact, _) = laplacian(method, false)?;
-    let estimate = "hutchinson:16".parse().map_err(|e| refused(format!("{e}")))?;
-    let (estimate, errors) = laplacian(estimate, true)?;
+    let (estimate, errors) = laplacian(LaplacianMethod::hutchinson(16), true)?;
     let apart: Vec<f64> = exact
         .iter()
         .zip(&estimate)

@@ -70,14 +70,14 @@ impl Family for Stein {
         if let Some(text) = named.get("score-input") {
             settings.coordinates = text.parse()?;
         }
-        settings.target = named.get("target").map(residual::target).transpose()?;
+        settings.target = named.get("target").map(str::parse).transpose()?;
         if let Some(text) = named.get("operator") {
             settings.operator = operators::parse(text)?;
         }
         settings.aggregate = named.get("aggregate").map(aggregates::parse).transpose()?;
         settings.tail = named.get("tail").map(str::parse).transpose()?;
         if let Some(text) = named.get("laplacian-method") {
-            settings.laplacian = text.parse().map_err(|e| refused(format!("{e}")))?;
+            settings.laplacian = text.parse()?;
         }
         Ok(Arc::new(SteinMethod::new(settings)))
     }
@@ -111,7 +111,7 @@ impl Method for SteinMethod {
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
         let settings = self.settings.clone();
-        job.asked.method = settings.laplacian;
+        job.asked.laplacian_method = settings.laplacian;
         job.draft.set_laplacian_method(settings.laplacian);
         let plan = Plan::new(&settings, &job.draft)?;
         let field = settings.coordinates.apply(Arc::clone(&settings.field), job.data)?;

@@ -8,7 +8,7 @@ use crate::{
     Error, Settings, Tail,
     aggregates::{self, Aggregate},
     refused,
-    residual::{Subject, target},
+    residual::Subject,
 };
 
 /// Above this many classes, one residual a sample takes the place of one a class.
@@ -46,7 +46,7 @@ impl Plan {
 
 fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggregate>), Error> {
     let classes = draft.width();
-    let is_every = |t: &Target| t.to_string() == "probs";
+    let is_every = |t: &Target| t.is_every_class();
     let own = settings.target.filter(|t| !is_every(t));
     let named = settings.target.is_some() || settings.aggregate.is_some();
     if !settings.operator.uses_model() && named {
@@ -59,13 +59,12 @@ fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggre
     let predicted = || aggregates::parse("predicted");
     match (own, &settings.aggregate) {
         (None, None) if !named && (classes < 2 || !settings.operator.uses_model()) => {
-            Ok((Subject::Single(target("output:0")?), predicted()?))
+            Ok((Subject::Single(Target::output(0)), predicted()?))
         }
         (Some(target), None) => Ok((Subject::Single(target), predicted()?)),
         (Some(target), Some(aggregate)) => {
             // Of the predicted class in any case.
-            let of_predicted = ["prob", "logit", "logprob"].contains(&target.to_string().as_str());
-            if aggregate.written() == "predicted" && of_predicted {
+            if aggregate.written() == "predicted" && target.is_of_likeliest() {
                 return Ok((Subject::Single(target), Arc::clone(aggregate)));
             }
             Err(refused(format!(
@@ -87,7 +86,7 @@ fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggre
                     draft.output_name()
                 )));
             }
-            Ok((aggregate.subject()?, aggregate))
+            Ok((aggregate.subject(), aggregate))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Raw residuals as a graph: what the operator makes of the model and the field, before any adjustment.
 
 use taste_detector::Baseline;
-use taste_engine::{Draft, Parts, Target, Wants};
+use taste_engine::{Draft, How as Derived, Target, Wants};
 use taste_graph::{Build, Dim, Id, OpError, Tensor};
 use taste_ops::functions;
 
@@ -9,7 +9,6 @@ use crate::{
     Error,
     fields::Field,
     operators::{Operator, Terms},
-    refused,
 };
 
 /// Which functions of the model have residuals.
@@ -19,11 +18,6 @@ pub enum Subject {
     Single(Target),
     /// The probability of every class.
     EveryClass,
-}
-
-/// A target by its name.
-pub(crate) fn target(name: &str) -> Result<Target, Error> {
-    name.parse().map_err(refused)
 }
 
 /// Values in the graph.
@@ -159,16 +153,14 @@ struct How {
 }
 
 impl How {
-    fn of(parts: &Parts, second_order: bool) -> Self {
-        let name = parts.method.to_string();
-        let closed = name == "closed-form";
-        // These need a piecewise affine body.
-        let affine = closed || name.starts_with("closed-form:") || name.starts_with("probe");
+    fn of(derived: &Derived, second_order: bool) -> Self {
+        let method = derived.method;
+        let name = method.to_string();
         Self {
-            is_estimate: second_order && parts.method.is_stochastic(),
-            is_closed_form: second_order && closed,
-            has_kinks: second_order && affine,
-            method: second_order.then(|| (name, parts.reason.clone())),
+            is_estimate: second_order && method.is_stochastic(),
+            is_closed_form: second_order && name == "closed-form",
+            has_kinks: second_order && method.needs_affine_body(),
+            method: second_order.then(|| (name, derived.reason.clone())),
         }
     }
 }
@@ -186,8 +178,8 @@ fn single(
     wants.gradient |= with_map;
     wants.diagonal = wants.laplacian && with_map;
     let along = wants.drift.then(|| direction.unwrap_or(s));
-    let parts = draft.derive(target, wants, along)?;
-    let how = How::of(&parts, wants.laplacian);
+    let (parts, derived) = draft.derive(target, wants, along)?;
+    let how = How::of(&derived, wants.laplacian);
     let mut b = draft.build();
     let mut column = |id: Id| b.reshape(id, &[rows, Dim::from(1)]);
     let terms = Terms {
@@ -205,7 +197,7 @@ fn single(
     let single = b.reshape(components, &[rows])?;
     let stderr = if how.is_estimate {
         let wants = Wants { laplacian: true, stderr: true, ..Wants::default() };
-        draft.derive(target, wants, None)?.stderr
+        draft.derive(target, wants, None)?.0.stderr
     } else {
         None
     };
@@ -221,14 +213,9 @@ fn single(
         method: how.method,
         is_estimate: how.is_estimate,
         is_closed_form: how.is_closed_form,
-        has_kinks: how.has_kinks || chooses_a_class(target),
-        is_flat: parts.is_flat,
+        has_kinks: how.has_kinks || target.has_kinks(),
+        is_flat: derived.is_flat,
     })
-}
-
-/// Whether a target is that of the likeliest class, which changes from one sample to the next.
-fn chooses_a_class(target: Target) -> bool {
-    ["prob", "logit", "logprob", "margin"].contains(&target.to_string().as_str())
 }
 
 fn every_class(
@@ -244,8 +231,9 @@ fn every_class(
     wants.jacobian |= with_jacobian;
     // The drift is what the profile looks at, whatever the operator.
     wants.drift = true;
-    let parts = draft.derive(target("probs")?, wants, Some(direction.unwrap_or(s)))?;
-    let how = How::of(&parts, wants.laplacian);
+    let (parts, derived) =
+        draft.derive(Target::every_prob(), wants, Some(direction.unwrap_or(s)))?;
+    let how = How::of(&derived, wants.laplacian);
     let (probabilities, logits) = (parts.value, draft.logits());
     let mut b = draft.build();
     let gradients = match parts.jacobian {
@@ -272,7 +260,7 @@ fn every_class(
         let jacobian = wants.jacobian;
         let diagonal = wants.laplacian;
         let wants = Wants { gradient: true, diagonal, jacobian, ..Wants::default() };
-        let own = draft.derive(target("prob")?, wants, None)?;
+        let (own, _) = draft.derive(Target::prob(None), wants, None)?;
         let mut b = draft.build();
         let value = b.reshape(own.value, &[rows, Dim::from(1)])?;
         let of_one = Terms {
@@ -299,7 +287,7 @@ fn every_class(
         is_estimate: how.is_estimate,
         is_closed_form: how.is_closed_form,
         has_kinks: how.has_kinks,
-        is_flat: parts.is_flat,
+        is_flat: derived.is_flat,
     })
 }
 

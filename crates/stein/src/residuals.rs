@@ -4,18 +4,18 @@ use std::fmt;
 
 use ndarray::{Array2, ArrayD};
 use taste_detector::{Engine, refused};
-use taste_engine::{Model, Request, Session, Value};
+use taste_engine::{Model, Request, Session, Target, Value};
 
 use crate::{
     Error,
     fields::Field,
     operators::Operator,
-    residual::{self, Subject, target},
+    residual::{self, Subject},
 };
 
 /// What an operator makes of a model and a field, in an engine.
 pub struct Residuals {
-    session: Box<dyn Session>,
+    session: Session,
     input: String,
 }
 
@@ -46,8 +46,8 @@ impl Residuals {
     ) -> Result<Self, Error> {
         let mut draft = model.draft(asked)?;
         let subject = match asked.target {
-            Some(target) if target.to_string() != "probs" => Subject::Single(target),
-            None if draft.width() < 2 => Subject::Single(target("output:0")?),
+            Some(target) if !target.is_every_class() => Subject::Single(target),
+            None if draft.width() < 2 => Subject::Single(Target::output(0)),
             _ => Subject::EveryClass,
         };
         let found =
@@ -59,9 +59,8 @@ impl Residuals {
     }
 
     /// The residuals of samples along the first axis, all at once.
-    pub fn of(&mut self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
-        let samples = Value::from(samples.clone());
-        let mut results = self.session.run(&[(&self.input, &samples)])?.into_iter();
+    pub fn of(&self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
+        let mut results = self.session.run(&[(&*self.input, samples.view())])?.into_iter();
         let components = results.next().ok_or_else(|| refused("the residuals are missing"))?;
         let components = components
             .to_f32()

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use taste_engine::{Method as LaplacianMethod, Target};
+use taste_engine::{LaplacianMethod, Target};
 
 use crate::{
     Error, Tail,
@@ -46,7 +46,7 @@ impl Settings {
             operator: operators::langevin(),
             aggregate: None,
             tail: None,
-            laplacian: LaplacianMethod::Auto,
+            laplacian: LaplacianMethod::AUTO,
         }
     }
 }

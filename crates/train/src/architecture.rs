@@ -7,7 +7,7 @@ use crate::{Error, Network, error::request, networks};
 /// A kind of network that finds scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScoreNetwork {
-    /// Convolutions for pictures and one noise level, a U-Net for pictures and many levels, dense layers for tables.
+    /// Convolutions for images and one noise level, a U-Net for images and many levels, dense layers for tables.
     #[default]
     Auto,
     /// The paper's four convolutions.
@@ -22,11 +22,12 @@ pub enum ScoreNetwork {
 const WIDTH: usize = 128;
 
 impl ScoreNetwork {
-    /// The network for samples of a shape. `level` brings noise levels to the size of 1, where the network is told one.
+    /// The network for samples of a shape. `level` brings noise levels to the size of 1, where the network is
+    /// conditioned on one.
     pub fn build(self, shape: &[usize], level: Option<f64>) -> Result<Network, Error> {
-        let wants_pictures = |what: &str| {
+        let wants_images = |what: &str| {
             request(format!(
-                "{what} takes pictures, channels × height × width, not samples of {shape:?}"
+                "{what} takes images, channels × height × width, not samples of {shape:?}"
             ))
         };
         match (self, shape) {
@@ -40,7 +41,7 @@ impl ScoreNetwork {
                 None => Ok(networks::paper_score([channels, height, width])),
                 Some(scale) => Ok(networks::conditioned_score([channels, height, width], scale)),
             },
-            (Self::Conv, _) => Err(wants_pictures("a convolution")),
+            (Self::Conv, _) => Err(wants_images("a convolution")),
             (Self::Mlp(width), _) => match level {
                 None => Ok(networks::table_score(shape, width, 2)),
                 Some(scale) => Ok(networks::conditioned_table_score(shape, width, scale)),
@@ -56,7 +57,7 @@ impl ScoreNetwork {
                 };
                 Ok(start.u_net(widths))
             }
-            (Self::UNet, _) => Err(wants_pictures("a U-Net")),
+            (Self::UNet, _) => Err(wants_images("a U-Net")),
         }
     }
 }
@@ -78,7 +79,7 @@ impl FromStr for ScoreNetwork {
 /// A kind of network that tells classes apart, or predicts numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskNetwork {
-    /// Convolutions for pictures, dense layers for tables.
+    /// Convolutions for images, dense layers for tables.
     #[default]
     Auto,
     /// Two hidden layers of 128 with `ReLUs`.
@@ -94,10 +95,10 @@ pub enum TaskNetwork {
 impl TaskNetwork {
     /// The network for samples of a shape, to this many logits or numbers.
     pub fn build(self, shape: &[usize], outputs: usize) -> Result<Network, Error> {
-        let picture = || match *shape {
+        let image = || match *shape {
             [channels, height, width] => Ok([channels, height, width]),
             _ => Err(request(format!(
-                "{self} takes pictures, channels × height × width, not samples of {shape:?}"
+                "{self} takes images, channels × height × width, not samples of {shape:?}"
             ))),
         };
         match self {
@@ -109,15 +110,14 @@ impl TaskNetwork {
                 let body = (0..2).fold(start, |n, _| n.dense(WIDTH).relu());
                 Ok(body.dense(outputs))
             }
-            Self::Cnn => Ok(networks::small_cnn(picture()?, outputs)),
+            Self::Cnn => Ok(networks::small_cnn(image()?, outputs)),
             Self::PaperMnist if shape == [1, 64, 64] && outputs == 10 => {
                 Ok(networks::paper_digits())
             }
             Self::PaperMnist => Err(request(format!(
-                "{self} takes samples of [1, 64, 64] and ten classes, not {shape:?} and {outputs}: --resize 64x64 \
-                 brings pictures to that size"
+                "{self} takes samples of [1, 64, 64] and ten classes, not {shape:?} and {outputs}"
             ))),
-            Self::Resnet20 => Ok(networks::resnet20(picture()?, outputs)),
+            Self::Resnet20 => Ok(networks::resnet20(image()?, outputs)),
         }
     }
 }

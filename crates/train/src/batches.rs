@@ -98,8 +98,8 @@ impl Batches {
         self.make(&rows, &mut noise, Some(&mut change))
     }
 
-    /// The first held-out samples, in parts of the size of a batch; with other noise in every round, and the same in every
-    /// call.
+    /// The first held-out samples, in parts of the size of a batch; with other noise in every round, and the same in
+    /// every call.
     pub(crate) fn held_out(
         &self,
         most: usize,

@@ -4,7 +4,7 @@ use ndarray::{ArrayD, Axis, Slice};
 use taste_data::Samples;
 use taste_engine::{Backend, Model, Value};
 use taste_graph::{Build, Dim, Fact, Graph, Id, OpError};
-use taste_stein::score::{Card, InputMap, Steps};
+use taste_stein::fields::{Card, InputMap, Steps};
 
 use crate::{
     Error, HeldOut, Trained, error::request, network::INPUT, noise::Noise, standard::Standard,
@@ -36,8 +36,8 @@ impl Fitted {
         self.spectrum.as_deref()
     }
 
-    /// The loss of the best Gaussian score, over the noise that the network learned from; nothing where samples have too
-    /// many entries.
+    /// The loss of the best Gaussian score, over the noise that the network learned from; nothing where samples have
+    /// too many entries.
     pub fn gaussian_loss(&self) -> Option<f64> {
         const LEVELS: usize = 100;
         let (noise, spectrum) = (self.trained.noise?, self.spectrum()?);
@@ -64,15 +64,16 @@ impl Fitted {
         }
     }
 
-    /// The deviation of the noise that a score's density has beyond that of the samples: one number or one for every entry.
+    /// The deviation of the noise that a score's density has beyond that of the samples: one number or one for every
+    /// entry.
     pub fn noise(&self) -> Vec<f64> {
         let sigma = self.trained.noise.map(|noise| noise.at(noise.lowest()).sigma());
         let each = |sigma: f64| self.standard.deviations().iter().map(|d| sigma * d).collect();
         sigma.map_or_else(Vec::new, each)
     }
 
-    /// What the file of a score says of itself. `raw` tells whether bytes were read as they are, `mean` and `std` what samples
-    /// were normalised by after that.
+    /// What the file of a score says of itself. `raw` tells whether bytes were read as they are, `mean` and `std`
+    /// what samples were normalised by after that.
     pub fn card(&self, raw: bool, mean: &[f64], std: &[f64]) -> Result<Option<Card>, Error> {
         let Some(noise) = self.trained.noise else { return Ok(None) };
         let (map, noise, diffusion) = match noise {
@@ -86,8 +87,8 @@ impl Fitted {
         Ok(Some(Card { input, raw, noise, diffusion }))
     }
 
-    /// The model as ONNX. Classifiers, regressors and scores take samples as they are; a diffusion model takes standardised ones
-    /// with noise, and the step, and its [`Card`] tells how samples are standardised.
+    /// The model as ONNX. Classifiers, regressors and scores take samples as they are; a diffusion model takes
+    /// standardised ones with noise, and the step, and its [`Card`] tells how samples are standardised.
     pub fn model(&self) -> Result<Model, Error> {
         if matches!(self.trained.noise, Some(Noise::Steps(..))) {
             return self.trained.model();
@@ -109,7 +110,7 @@ impl Fitted {
         threads: usize,
     ) -> Result<HeldOut, Error> {
         let fail = |message: String| Error::Samples { name: samples.name().to_owned(), message };
-        let mut session = backend.load(&self.model()?, &[self.trained.output], threads)?;
+        let session = backend.load(&self.model()?, &[self.trained.output], threads)?;
         let (mut loss, mut tally) = (0.0, Tally::default());
         for chunk in samples.chunks(256)? {
             let chunk = chunk?;

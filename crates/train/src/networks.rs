@@ -13,8 +13,8 @@ pub fn paper_regressor() -> Network {
     mlp(2, &[64], 1)
 }
 
-/// The paper's classifier of digits on 64 × 64 pixels, in the manner of `AlexNet`: convolutions of widths 64, 192, 384, 256 and
-/// 256, average pooling, and a head of 512, 128 and 10.
+/// The paper's classifier of digits on 64 × 64 pixels, in the manner of `AlexNet`: convolutions of widths 64, 192,
+/// 384, 256 and 256, average pooling, and a head of 512, 128 and 10.
 pub fn paper_digits() -> Network {
     Network::new(&[1, 64, 64])
         .conv(64, 3)
@@ -37,7 +37,8 @@ pub fn paper_digits() -> Network {
         .dense(10)
 }
 
-/// The paper's score network for images: convolutions of widths 32, 64, 64 and as many as the image has channels, with `ReLUs`.
+/// The paper's score network for images: convolutions of widths 32, 64, 64 and as many as the image has channels,
+/// with `ReLUs`.
 pub fn paper_score([channels, height, width]: [usize; 3]) -> Network {
     Network::new(&[channels, height, width])
         .conv(32, 3)
@@ -56,7 +57,7 @@ pub fn table_score(shape: &[usize], width: usize, layers: usize) -> Network {
     body.dense(shape.iter().product()).reshape(shape)
 }
 
-/// The same as [`paper_score`] for a network that is told the noise level.
+/// [`paper_score`], conditioned on the noise level.
 pub fn conditioned_score([channels, height, width]: [usize; 3], level_scale: f64) -> Network {
     Network::new(&[channels, height, width])
         .with_level(level_scale)
@@ -72,14 +73,14 @@ pub fn conditioned_score([channels, height, width]: [usize; 3], level_scale: f64
         .conv(channels, 3)
 }
 
-/// The same as [`table_score`] with two layers, for a network that is told the noise level.
+/// [`table_score`] with two layers, conditioned on the noise level.
 pub fn conditioned_table_score(shape: &[usize], width: usize, level_scale: f64) -> Network {
     let start = Network::new(shape).with_level(level_scale).flatten();
     let body = (0..2).fold(start, |n, _| n.dense(width).condition().silu());
     body.dense(shape.iter().product()).reshape(shape)
 }
 
-/// A small classifier of pictures: two convolutions of widths 16 and 32 with average pooling, and a layer of 64.
+/// A small classifier of images: two convolutions of widths 16 and 32 with average pooling, and a layer of 64.
 pub fn small_cnn([channels, height, width]: [usize; 3], classes: usize) -> Network {
     Network::new(&[channels, height, width])
         .conv(16, 3)
@@ -94,8 +95,8 @@ pub fn small_cnn([channels, height, width]: [usize; 3], classes: usize) -> Netwo
         .dense(classes)
 }
 
-/// A ResNet-20 for images of 32 × 32 or so (He and others 2016), with groups of eight channels normalised instead of batches,
-/// so that samples do not depend on each other.
+/// A ResNet-20 for images of 32 × 32 or so (He and others 2016), with groups of eight channels normalised instead of
+/// batches, so that samples do not depend on each other.
 pub fn resnet20([channels, height, width]: [usize; 3], classes: usize) -> Network {
     let stem = Network::new(&[channels, height, width]).conv(16, 3).group_norm(2).relu();
     let blocks = [16, 32, 64].into_iter().flat_map(|width| (0..3).map(move |at| (width, at)));

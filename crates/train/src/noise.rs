@@ -1,4 +1,4 @@
-//! How much noise samples get: x̃ = signal · x + spread · ε, at a level t that the network is told.
+//! How much noise samples get: x̃ = signal · x + spread · ε, at a level t that the network is conditioned on.
 
 use taste_stats::random::Random;
 
@@ -17,7 +17,7 @@ pub enum Diffusion {
 /// Which noise a network learns to see.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Noise {
-    /// One deviation; the network is told nothing.
+    /// One deviation; the network is not conditioned on it.
     One(f64),
     /// Deviations from a lowest to a highest, evenly in their logarithm, which is the level.
     Range(f64, f64),
@@ -51,7 +51,7 @@ impl Noise {
         }
     }
 
-    /// Whether the network is told the level.
+    /// Whether the network is conditioned on the level.
     pub(crate) fn has_levels(self) -> bool {
         !matches!(self, Self::One(_))
     }
@@ -98,7 +98,8 @@ impl Noise {
         }
     }
 
-    /// The noise of a level. Over a range, noisy samples are scaled so that their variance stays near that of the samples.
+    /// The noise of a level. Over a range, noisy samples are scaled so that their variance stays near that of the
+    /// samples.
     pub(crate) fn at(self, level: f64) -> Mix {
         match self {
             Self::One(sigma) => Mix { signal: 1.0, spread: sigma },
@@ -176,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_gaussian_s_loss_is_what_is_left_of_the_noise() {
-        // Two axes of variance 1 and 0: half of the noise of deviation 1 along the first is not seen, none along the second.
+        // Two axes of variance 1 and 0: half of the noise of deviation 1 along the first is not seen, none along the
+        // second.
         let mix = Noise::One(1.0).at(0.0);
         assert!((mix.gaussian_loss(&[1.0, 0.0]) - 0.25).abs() < 1e-12);
     }

@@ -16,7 +16,7 @@ pub(crate) const ROWS: usize = 64;
 
 /// Predicts noise at any level.
 pub(crate) struct Predictor {
-    session: Box<dyn Session>,
+    session: Session,
     pub(crate) noise: Noise,
 }
 

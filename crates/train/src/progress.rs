@@ -1,6 +1,6 @@
 //! What a run tells while it goes on.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,3 +31,6 @@ pub struct Progress {
     /// Time to the last step, at the speed so far.
     pub left: Duration,
 }
+
+/// Hears where a run stands, and may stop it.
+pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + 'a;

@@ -1,4 +1,4 @@
-//! Samples drawn from what a network has learned: a picture of them tells more than a loss.
+//! Samples drawn from what a network has learned: looking at them tells more than a loss.
 
 use ndarray::{ArrayD, Axis, Slice};
 use taste_engine::Backend;
@@ -21,9 +21,9 @@ const STEP: f64 = 0.2;
 const ANCESTRAL: usize = 200;
 
 impl Fitted {
-    /// Draws samples: by annealed Langevin dynamics from a range of noise, by ancestral sampling from a diffusion. A score
-    /// of one noise level knows nothing far from the data, so its Langevin dynamics starts at held-out samples, of which there
-    /// may be fewer than `count`.
+    /// Draws samples: by annealed Langevin dynamics from a range of noise, by ancestral sampling from a diffusion. A
+    /// score of one noise level knows nothing far from the data, so its Langevin dynamics starts at held-out samples,
+    /// of which there may be fewer than `count`.
     pub fn draw(
         &self,
         count: usize,

@@ -1,5 +1,5 @@
-//! Sliced score matching (Song and others 2019), as a judge: it sees noisy samples, but not the noise that was drawn, and
-//! looks at the derivative of the score.
+//! Sliced score matching (Song and others 2019), as a judge: it sees noisy samples, but not the noise that was drawn,
+//! and looks at the derivative of the score.
 
 use ndarray::{ArrayD, Axis, Slice};
 use serde::Serialize;
@@ -37,8 +37,8 @@ pub struct Sliced {
 }
 
 impl Trained {
-    /// The sliced objective of a score network, at the least noise that it learned from (of a diffusion, after a twentieth of
-    /// the steps); nothing without held-out samples.
+    /// The sliced objective of a score network, at the least noise that it learned from (of a diffusion, after a
+    /// twentieth of the steps); nothing without held-out samples.
     pub fn sliced(&self, backend: &Backend, threads: usize) -> Result<Option<Sliced>, Error> {
         let noise = self.noise.ok_or_else(not_a_score)?;
         let level = noise.low();
@@ -63,7 +63,7 @@ impl Trained {
         let axes: Vec<usize> = (1..b.fact(each).rank()).collect();
         let sum = b.sum(each, &axes)?;
         let sum = b.reshape(sum, &[Dim::BATCH])?;
-        let mut session = backend.compile(&graph, &[("sum".to_owned(), sum)], threads)?;
+        let session = backend.compile(&graph, &[("sum".to_owned(), sum)], threads)?;
         let count = self.kept.shape()[0];
         let entries = self.network.sample_shape().iter().product::<usize>().max(1) as f64;
         let mut values = Vec::with_capacity(count);

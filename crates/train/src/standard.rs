@@ -1,9 +1,9 @@
 //! Samples brought to mean 0 and deviation 1.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_data::{Chunk, InMemory, Samples, Seen};
+use taste_data::{Chunk, InMemory, Mapped, Samples};
 use taste_graph::{Build, Id, OpError, Tensor};
-use taste_stein::score::InputMap;
+use taste_stein::fields::InputMap;
 
 use crate::Error;
 
@@ -76,7 +76,7 @@ impl Standard {
 
     /// A data set in standardised coordinates.
     pub(crate) fn view<'a>(&'a self, samples: &'a dyn Samples) -> impl Samples + Copy + 'a {
-        Seen::new(samples, move || {
+        Mapped::new(samples, move || {
             move |mut chunk: Chunk| {
                 chunk.values = self.forth(&chunk.values);
                 chunk

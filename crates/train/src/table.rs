@@ -1,7 +1,8 @@
 //! The samples of a run, in memory.
 
-use ndarray::ArrayD;
-use taste_data::Samples;
+use ndarray::{ArrayD, Axis};
+use taste_data::{Chunk, Samples};
+use taste_stats::random::{self, GOLDEN};
 
 use crate::Error;
 
@@ -27,10 +28,57 @@ pub(crate) struct Table {
 }
 
 /// What to read beside the samples.
+#[derive(Clone, Copy)]
 pub(crate) enum Wanted<'t> {
     Nothing,
     Classes(usize),
     Numbers(&'t ArrayD<f32>),
+}
+
+impl Answers {
+    /// None yet.
+    fn new(wanted: Wanted<'_>) -> Self {
+        match wanted {
+            Wanted::Nothing => Self::None,
+            Wanted::Classes(_) => Self::Classes(Vec::new()),
+            Wanted::Numbers(of) => {
+                let width = of.shape().iter().skip(1).product();
+                Self::Numbers { values: Vec::new(), width }
+            }
+        }
+    }
+
+    /// Takes what is wanted of the sample at a position of a chunk; or says what does not fit.
+    fn take(&mut self, wanted: Wanted<'_>, chunk: &Chunk, position: usize) -> Result<(), String> {
+        let index = chunk.index[position];
+        match (self, wanted) {
+            (Self::Classes(classes), Wanted::Classes(count)) => {
+                let label = chunk.labels.as_ref().map(|l| l[position]);
+                let label =
+                    label.ok_or("the samples have no labels, and a classifier learns from them")?;
+                let class = usize::try_from(label).ok().filter(|c| *c < count);
+                classes.push(class.ok_or_else(|| {
+                    format!(
+                        "sample {index} has the label {label}, and the network tells {count} classes apart: 0 to {}",
+                        count.saturating_sub(1)
+                    )
+                })?);
+            }
+            (Self::Numbers { values, .. }, Wanted::Numbers(of)) => {
+                let count = of.shape().first().copied().unwrap_or(0);
+                if index >= count {
+                    return Err(format!("there are more samples than the {count} targets"));
+                }
+                let target = of.index_axis(Axis(0), index);
+                if target.iter().any(|v| !v.is_finite()) {
+                    return Err(format!("the target of sample {index} is not finite"));
+                }
+                values.extend(target.iter());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 impl Table {
@@ -38,80 +86,38 @@ impl Table {
     pub(crate) fn read(
         samples: &dyn Samples,
         shape: &[usize],
-        wanted: &Wanted<'_>,
+        wanted: Wanted<'_>,
         memory: usize,
     ) -> Result<Self, Error> {
         let fail = |message: String| Error::Samples { name: samples.name().to_owned(), message };
         if samples.sample_shape() != shape {
             return Err(fail(format!(
-                "samples have shape {:?}, and the network takes {shape:?}",
+                "the network wants samples of shape {shape:?}, got {:?}",
                 samples.sample_shape()
             )));
         }
-        let width: usize = shape.iter().product();
-        let most = memory / (4 * width.max(1));
+        let width = shape.iter().product::<usize>().max(1);
+        let most = memory / (4 * width);
         let mut table = Self {
             values: Vec::new(),
             shape: shape.to_vec(),
-            answers: match wanted {
-                Wanted::Nothing => Answers::None,
-                Wanted::Classes(_) => Answers::Classes(Vec::new()),
-                Wanted::Numbers(of) => {
-                    let width = of.shape().iter().skip(1).product();
-                    Answers::Numbers { values: Vec::new(), width }
-                }
-            },
+            answers: Answers::new(wanted),
             skipped: 0,
         };
         for chunk in samples.chunks(256)? {
             let chunk = chunk?;
             for (position, row) in chunk.values.outer_iter().enumerate() {
-                let index = chunk.index[position];
                 if row.iter().any(|v| !v.is_finite()) {
                     table.skipped += 1;
                     continue;
                 }
-                if table.values.len() / width.max(1) >= most {
+                if table.values.len() / width >= most {
                     return Err(fail(format!(
                         "the samples take more than the {} MiB that training may hold in memory; train on fewer",
                         memory >> 20
                     )));
                 }
-                match (&mut table.answers, wanted) {
-                    (Answers::Classes(classes), Wanted::Classes(count)) => {
-                        let label =
-                            chunk.labels.as_ref().map(|l| l[position]).ok_or_else(|| {
-                                fail(
-                                    "the samples have no labels, and a classifier learns from them"
-                                        .to_owned(),
-                                )
-                            })?;
-                        let class = usize::try_from(label).ok().filter(|c| c < count);
-                        classes.push(class.ok_or_else(|| {
-                            fail(format!(
-                                "sample {index} has the label {label}, and the network tells {count} classes \
-                                 apart: 0 to {}",
-                                count.saturating_sub(1)
-                            ))
-                        })?);
-                    }
-                    (Answers::Numbers { values, .. }, Wanted::Numbers(of)) => {
-                        if index >= of.shape().first().copied().unwrap_or(0) {
-                            return Err(fail(format!(
-                                "there are more samples than the {} targets",
-                                of.shape().first().copied().unwrap_or(0)
-                            )));
-                        }
-                        let target = of.index_axis(ndarray::Axis(0), index);
-                        if target.iter().any(|v| !v.is_finite()) {
-                            return Err(fail(format!(
-                                "the target of sample {index} is not finite"
-                            )));
-                        }
-                        values.extend(target.iter());
-                    }
-                    _ => {}
-                }
+                table.answers.take(wanted, &chunk, position).map_err(fail)?;
                 table.values.extend(row.iter());
             }
         }
@@ -153,9 +159,7 @@ impl Table {
 
     /// What tells these samples and their answers from others.
     pub(crate) fn fingerprint(&self) -> String {
-        let mix = |hash: u64, bits: u32| {
-            (hash.rotate_left(5) ^ u64::from(bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        };
+        let mix = |hash: u64, bits: u32| random::mix(hash.wrapping_add(GOLDEN) ^ u64::from(bits));
         let mut hash = self.values.iter().fold(0, |hash, v| mix(hash, v.to_bits()));
         match &self.answers {
             Answers::None => {}

@@ -53,7 +53,7 @@ impl Tally {
         Count { samples: self.samples(), right }.accuracy()
     }
 
-    /// The same for every class.
+    /// The accuracy of every class.
     pub(crate) fn by_class(&self) -> Vec<ClassAccuracy> {
         let of = |(class, count): (usize, &Count)| ClassAccuracy {
             class,

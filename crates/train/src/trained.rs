@@ -61,7 +61,7 @@ pub struct HeldOut {
     pub error: Option<f64>,
     /// The share of right classes, for classifiers.
     pub accuracy: Option<f64>,
-    /// The same for every class, for classifiers.
+    /// The accuracy of every class, for classifiers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_class: Vec<ClassAccuracy>,
     /// The Stein identity, for scores.
@@ -70,7 +70,8 @@ pub struct HeldOut {
     pub samples: usize,
 }
 
-/// Whether a score s satisfies the Stein identity E[s(x)·x] = −D over held-out samples with noise: the ratio of its two sides.
+/// Whether a score s satisfies the Stein identity E[s(x)·x] = −D over held-out samples with noise: the ratio of its
+/// two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stein {
     /// 1 if the identity holds.
@@ -123,8 +124,8 @@ impl Trained {
         }
     }
 
-    /// a·s(a·x) with s = −ε / spread, where a is the signal in noisy samples: the score of the samples with noise of deviation
-    /// spread / signal added.
+    /// a·s(a·x) with s = −ε / spread, where a is the signal in noisy samples: the score of the samples with noise of
+    /// deviation spread / signal added.
     pub(crate) fn build_score(
         &self,
         b: &mut Build<'_>,
@@ -141,8 +142,9 @@ impl Trained {
         b.scale(found, -signal / spread)
     }
 
-    /// The model as ONNX: from `input` to the `logits` of a classifier, the `output` of a regressor, the `score` of the least
-    /// noise that it learned from, or, for a diffusion model, from `input` and the step `level` (N × 1) to the `noise`.
+    /// The model as ONNX: from `input` to the `logits` of a classifier, the `output` of a regressor, the `score` of
+    /// the least noise that it learned from, or, for a diffusion model, from `input` and the step `level` (N × 1) to
+    /// the `noise`.
     pub fn model(&self) -> Result<Model, Error> {
         let (mut graph, x, level) = self.network.start();
         let mut b = Build::new(&mut graph);
@@ -154,8 +156,8 @@ impl Trained {
         Ok(Model::from_onnx("the trained network", taste_onnx::Model::new(onnx)))
     }
 
-    /// A score network's score at one noise level: a deviation of the noise from the range that it learned from, or the step of
-    /// a diffusion.
+    /// A score network's score at one noise level: a deviation of the noise from the range that it learned from, or
+    /// the step of a diffusion.
     pub fn score_model(&self, level: f64) -> Result<Model, Error> {
         let (noise, level) = match self.noise {
             Some(noise @ Noise::One(sigma)) if (level - sigma).abs() < 1e-9 * sigma => (noise, 0.0),

@@ -54,10 +54,11 @@ enum Place {
 }
 
 impl DataArgs {
-    /// The same with labels, from the column that is named for tables.
+    /// As options for labelled samples of a shape, with the labels from the column that is named for tables.
     pub(crate) fn labelled(&self, sample_shape: Option<Vec<usize>>) -> Result<Options> {
         let options = self.options(sample_shape)?;
-        Ok(Options { label: self.label.clone(), exclude: self.exclude.clone(), ..options })
+        let (label, exclude) = (self.label.clone(), self.exclude.clone());
+        Ok(Options { labels: true, label, exclude, ..options })
     }
 
     /// Whether lines that can't be read are left out.
@@ -82,13 +83,13 @@ impl DataArgs {
             raw: self.raw,
             mean: self.mean.clone(),
             std: self.std.clone(),
+            labels: false,
             label: None,
             columns: self.columns.clone(),
             exclude,
             skip_bad: self.skip_bad,
             resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,
-            settled: false,
         })
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct DetectArgs {
     pub(crate) json: bool,
 }
 
-/// Score samples: residual, score, p-value and flag of each
+/// Score samples: score, p-value, flag and the parts of the score of each
 ///
 /// Data are read as they were when the detector was fitted. Samples with NaN or infinite entries are flagged and counted.
 #[derive(Args)]

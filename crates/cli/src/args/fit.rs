@@ -3,87 +3,69 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taste_engine::{Method, Target};
-use taste_stein::{Aggregate, Operator, Tail, stats::conformal::Rule};
+use taste_stats::conformal::Rule;
 
-use super::{DataArgs, RunArgs};
+use super::{DataArgs, RunArgs, choices};
 
-/// Make a detector of a model, a score model and data
+/// Make a detector of a model and its training data
 ///
-/// The detector is one ONNX file with the outputs residual, score, `p_value` and flag (and residuals, map): it runs in
-/// taste and in any ONNX Runtime. The score model is fitted to training data; mean residuals and the calibration scores
-/// come from samples that nothing was fitted to.
+/// The detector is one ONNX file with the outputs score, `p_value` and flag, the parts of the score (residual and residuals for
+/// the method stein), the map if there is one, and the model's own output: it runs in taste and in any ONNX Runtime. What a
+/// method learns comes from training data; what calibrates its score comes from samples that nothing was learnt from.
 #[derive(Args)]
-#[command(after_help = "\
-Operators, for a function f of the model and the score s:
-  langevin                      Laplacian of f + s . gradient of f
-  no-laplacian                  s . gradient of f
-  score-only                    length of s: the data alone, without the model
-  first-order:V                 V . gradient of f + f (V . s), along a direction V
-  first-order-norm              squared length of (gradient of f + f s)
-
-Aggregates of the residuals of all classes:
-  l2, max                       their length, the largest of their sizes
-  predicted, class:K            that of the predicted class, of class K
-  profile, profile+score        a distance that is learnt from residuals, gradients (and the score)
-
-Score models:
-  standard-normal               s(y) = -y
-  gaussian, gaussian:diagonal   fitted here, with shrinkage
-  gmm, gmm:K                    Gaussian mixture, K by BIC if not given
-  kde, kde:H                    kernel density, bandwidth by likelihood if not given
-  onnx:FILE                     a network that gives s(x)
-  log-density:FILE              a network that gives log p(x); its gradient is taken here
-  ddpm:FILE,t=50                a noise predictor of a diffusion model at step t
-  train, train:steps=500        a network trained here by denoising score matching
-  ddpm:FOLDER,t=50              the same from a folder of diffusers, with the schedule in it
-
-Examples:
-  taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
-  taste fit --model clf.onnx --score gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
-  taste fit --model mnist.onnx --score train --data train-images-idx3-ubyte.gz -o detector.onnx
-  taste fit --model mlp.onnx --score kde --data table.csv --label target --alpha 0.01 -o det.onnx
-  taste fit --model resnet.onnx --score ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
-      --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
-    Pictures are normalised for the model; the diffusion model gets them in [-1, 1].")]
 pub(crate) struct FitArgs {
     /// The classifier or regressor
     #[arg(long, value_name = "CLF.onnx")]
     pub(crate) model: PathBuf,
-    /// The score model: see below
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) score: String,
-    /// Training data: .npy, .npz, .csv, .parquet, IDX, CIFAR binary, a folder of pictures; some may be gzipped
+    /// Training data: a file or folder, see `taste list formats`
     #[arg(long, value_name = "TRAIN")]
     pub(crate) data: PathBuf,
     /// Where to write the detector
     #[arg(short, long, value_name = "DETECTOR.onnx")]
     pub(crate) out: PathBuf,
-    /// Samples that neither the model nor the score has seen [default: a part of TRAIN is held out]
+    /// Samples that the model has not seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
-    /// The function of the model: probs, prob, prob:K, logit, logit:K, logprob, logprob:K, energy, entropy, margin, output
-    /// or output:K; of class K, or of the most likely class if none is named. K counts from 0, and output is output:0. A
-    /// model with several outputs is taken for a classifier unless output:K is named
-    /// [default: probs, the probability of every class; or the only output]
+    /// What the detector computes, see `taste list methods`
+    #[arg(
+        long,
+        value_name = "NAME[:KEY=VALUE,…]",
+        default_value = "stein",
+        help_heading = "Method"
+    )]
+    pub(crate) method: String,
+    /// The score model of the method stein, see `taste list score-models` [default: gaussian]
+    #[arg(long, alias = "score", value_name = "SPEC", help_heading = "Method")]
+    pub(crate) score_model: Option<String>,
+    /// The function of the model, see `taste list targets`; K counts from 0. A model with several outputs is taken for a
+    /// classifier unless output:K is named [default: probs, the probability of every class; or the only output]
     #[arg(long, value_name = "TARGET", help_heading = "Method")]
-    pub(crate) target: Option<Target>,
-    /// The output that it is a function of [default: the first that holds floats]
+    pub(crate) target: Option<String>,
+    /// The output that the method looks at [default: the first that holds floats]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     pub(crate) output: Option<String>,
-    /// What is made of model and score: langevin, no-laplacian, score-only, first-order:V (V as 1,0,1 or ones) or
-    /// first-order-norm
-    #[arg(long, default_value = "langevin", help_heading = "Method")]
-    pub(crate) operator: Operator,
-    /// How the residuals of all classes become one score: l2, max, predicted, class:K, profile or profile+score
+    /// The tensor that methods on features look at [default: the input of the last linear layer]
+    #[arg(long, value_name = "TENSOR", help_heading = "Method")]
+    pub(crate) features: Option<String>,
+    /// What is made of model and score, see `taste list stein-operators` [default: langevin]
+    #[arg(long, value_name = "OPERATOR", help_heading = "Method")]
+    pub(crate) operator: Option<String>,
+    /// How the residuals of all classes become one score, see `taste list aggregates`
     /// [default: l2, or predicted above 128 classes]
-    #[arg(long, help_heading = "Method")]
-    pub(crate) aggregate: Option<Aggregate>,
-    /// Which scores are far out: upper or two-sided [default: two-sided for a signed residual, else upper]
-    #[arg(long, help_heading = "Method")]
-    pub(crate) tail: Option<Tail>,
-    /// The share of samples like the calibration data that may be flagged
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, help_heading = "Method")]
+    #[arg(long, value_name = "AGGREGATE", help_heading = "Method")]
+    pub(crate) aggregate: Option<String>,
+    /// Which values are far out: upper, lower or two-sided [default: two-sided for a signed residual, else upper]
+    #[arg(long, value_name = "TAIL", help_heading = "Method")]
+    pub(crate) tail: Option<String>,
+    /// How second derivatives are computed, see `taste list laplacian-methods` [default: auto]
+    #[arg(long, value_name = "METHOD", help_heading = "Method")]
+    pub(crate) laplacian_method: Option<String>,
+    /// The score model takes y = A*x + B: A,B, or none if it takes samples as they are [default: what its file says; for
+    /// ddpm without such a file, images scaled to [-1, 1], before --mean and --std]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Method")]
+    pub(crate) score_input: Option<String>,
+    /// The false-positive rate: the share of samples like the calibration set that may be flagged
+    #[arg(long, value_name = "RATE", default_value_t = 0.05, help_heading = "Method")]
     pub(crate) alpha: f64,
     /// How the threshold follows from the calibration scores: conformal or quantile (the paper's, a little optimistic)
     #[arg(long, value_name = "RULE", default_value = "conformal", help_heading = "Method")]
@@ -94,14 +76,10 @@ pub(crate) struct FitArgs {
     /// Leave maps out
     #[arg(long, conflicts_with = "map", help_heading = "Method")]
     pub(crate) no_map: bool,
-    /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
-    #[arg(long, default_value = "auto", help_heading = "Method")]
-    pub(crate) method: Method,
-    /// The score model sees y = A*x + B: A,B, or `none` for the input as it is
-    /// [default: as its file tells; else, for ddpm, what takes --mean and --std back and scales [0, 1] to [-1, 1]]
-    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Method")]
-    pub(crate) score_input: Option<String>,
-    /// The most samples that are held out for baseline and calibration together
+    /// Refuse methods that keep training rows in the detector file
+    #[arg(long, help_heading = "Method")]
+    pub(crate) no_rows: bool,
+    /// The most samples that are held out, a third of them for the spread of values, the rest for the calibration
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = "Method")]
     pub(crate) held_out: usize,
     /// The seed of every draw
@@ -118,3 +96,20 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// What stands below the arguments: the tables, and examples.
+pub(crate) fn after_help() -> String {
+    let tables = ["methods", "score-models", "stein-operators", "aggregates"].map(choices::table);
+    format!("{}\n{EXAMPLES}", tables.join("\n"))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  taste fit --model clf.onnx --data train.npy -o detector.onnx
+  taste fit --model clf.onnx --score-model gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
+  taste fit --model clf.onnx --method knn:k=10 --data train.npy -o detector.onnx
+  taste fit --model mnist.onnx --score-model train --data train-images-idx3-ubyte.gz -o detector.onnx
+  taste fit --model mlp.onnx --score-model kde --data table.csv --label target --alpha 0.01 -o det.onnx
+  taste fit --model resnet.onnx --score-model ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
+      --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
+    Images are normalised for the model; the diffusion model gets them in [-1, 1].";

@@ -17,29 +17,39 @@ Examples:
   taste inspect model.onnx --target logit:3
   taste inspect model.onnx --shape 3,224,224 --json | jq .derivative.method
   taste inspect detector.onnx
-  taste inspect --score gmm:5 --data train.npy
-  taste inspect --score onnx:score.onnx --data train.npy
+  taste inspect --score-model gmm:5 --data train.npy
+  taste inspect --score-model onnx:score.onnx --data train.npy
 
 The derivative column says how an operator differentiates in this model: constant (nothing flows),
 linear, bilinear (linear in each of two arguments), piecewise linear (kinks, no curvature),
 pointwise (a curved function of each element) or composite (made of several of these).")]
 pub(crate) struct InspectArgs {
     /// The model or detector
-    #[arg(value_name = "FILE.onnx", required_unless_present = "score", conflicts_with = "score")]
+    #[arg(
+        value_name = "FILE.onnx",
+        required_unless_present = "score_model",
+        conflicts_with = "score_model"
+    )]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// A score model to hold against data, as in `taste fit`
-    #[arg(long, value_name = "SPEC", requires = "data", help_heading = "Score models")]
-    pub(crate) score: Option<String>,
+    #[arg(
+        long,
+        alias = "score",
+        value_name = "SPEC",
+        requires = "data",
+        help_heading = "Score models"
+    )]
+    pub(crate) score_model: Option<String>,
     /// The data
-    #[arg(long, value_name = "DATA", requires = "score", help_heading = "Score models")]
+    #[arg(long, value_name = "DATA", requires = "score_model", help_heading = "Score models")]
     pub(crate) data: Option<PathBuf>,
     /// The score model sees y = A*x + B, for samples x as they are read
     #[arg(
         long,
         value_name = "A,B",
-        requires = "score",
+        requires = "score_model",
         allow_hyphen_values = true,
         help_heading = "Score models"
     )]

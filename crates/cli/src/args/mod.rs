@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod choices;
 mod data;
 mod demo;
 mod derive;
@@ -7,19 +8,21 @@ mod detect;
 mod fit;
 mod import;
 mod inspect;
+mod list;
 mod run;
 mod train;
 
 use clap::{Args, Parser, Subcommand};
-use taste_engine::{Method, Target};
+use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
-pub(crate) use fit::FitArgs;
+pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
+pub(crate) use list::ListArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
@@ -27,8 +30,7 @@ pub(crate) use train::{
 
 /// Does this input differ from the training data in a way that matters to this model?
 ///
-/// taste takes a trained model (ONNX), a score model of its training data and held-out samples, and makes a detector of
-/// them: one ONNX file that says of every sample how far out it is for this model, with a p-value that means what it
+/// taste takes a trained model (ONNX) and its training data, and makes a detector of them: one ONNX file that says of every sample how far out it is for this model, with a p-value that means what it
 /// says.
 #[derive(Parser)]
 #[command(
@@ -39,10 +41,10 @@ pub(crate) use train::{
     after_help = "\
 Examples:
   taste demo                                            the whole story, on drawn data
-  taste fit --model clf.onnx --score gaussian --data train.npy -o detector.onnx
+  taste fit --model clf.onnx --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
-  taste explain detector.onnx new.npy -o maps           where samples differ, as pictures or bars
+  taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -68,6 +70,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
+    List(ListArgs),
     Ops(OpsArgs),
 }
 
@@ -90,7 +93,7 @@ pub(crate) struct ModelArgs {
     pub(crate) shape: Vec<String>,
     /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
     #[arg(long, default_value = "auto")]
-    pub(crate) method: Method,
+    pub(crate) method: LaplacianMethod,
     /// How much memory intermediate values may take
     #[arg(long, value_name = "MiB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) memory: u32,

@@ -20,7 +20,7 @@ pub(crate) struct EngineArgs {
         help = "The library of ONNX Runtime [default: $ORT_DYLIB_PATH, or where the system looks]"
     )]
     ort_library: Option<PathBuf>,
-    /// Threads [default: one for every core]
+    /// Threads [default: $TASTE_THREADS, $OMP_NUM_THREADS, or one for every core]
     #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Print nothing but errors and what is asked for
@@ -32,21 +32,27 @@ impl EngineArgs {
     /// The engine that was asked for.
     pub(crate) fn backend(&self) -> Result<Backend> {
         Ok(match (&self.backend, &self.ort_library) {
-            (None | Some(Backend::Ort { .. }), Some(path)) => {
+            (Some(other), Some(_)) if other.name() != Backend::ORT.name() => {
+                bail!("--ort-library goes with --backend ort, not {other}")
+            }
+            (_, Some(path)) => {
                 if !path.exists() {
                     bail!("--ort-library {}: there is no such file", path.display());
                 }
-                Backend::Ort { library: Some(path.clone()) }
+                Backend::ORT.with_library(path)?
             }
-            (Some(other), Some(_)) => bail!("--ort-library goes with --backend ort, not {other}"),
             (backend, None) => backend.clone().unwrap_or_default(),
         })
     }
 
+    /// The engine with its threads.
+    pub(crate) fn engine(&self) -> Result<taste_detector::Engine> {
+        Ok(taste_detector::Engine { backend: self.backend()?, threads: self.threads() })
+    }
+
     /// How many threads.
     pub(crate) fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(all, usize::from)
+        taste_threads::count(self.threads.map(usize::from))
     }
 }
 
@@ -69,6 +75,11 @@ impl RunArgs {
     /// How many threads.
     pub(crate) fn threads(&self) -> usize {
         self.engine.threads()
+    }
+
+    /// What runs graphs.
+    pub(crate) fn engine(&self) -> Result<taste_detector::Engine> {
+        self.engine.engine()
     }
 
     /// Whether nothing is printed but errors and what is asked for.

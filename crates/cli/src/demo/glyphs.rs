@@ -3,12 +3,11 @@
 use anyhow::{Context, Result};
 use ndarray::{ArrayD, Axis};
 use taste_data::InMemory;
-use taste_engine::{Backend, Model, Value};
-use taste_stein::{
-    Detector, Fit, Scores, score,
-    shift::{Batch, Shift},
-    stats::multiple::holm,
+use taste_detector::{
+    Detector, Engine, Fit, Named, Scores, Settings,
+    shift::{Batch, Session, Shift, TestSettings, Tested},
 };
+use taste_engine::{Model, Value};
 use taste_train::{Decay, Network, Training};
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
     canvas::SIDE,
     change::{Change, Glyphs},
     glyph::Shape,
+    judge::LEAST_EFFECT,
     watch::Watch,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Row {
     pub(super) glyphs: Glyphs,
     pub(super) predicted: Vec<usize>,
     pub(super) scores: Scores,
-    pub(super) shift: Shift,
+    pub(super) tested: Tested,
     /// The share of right answers, where there is a right answer.
     pub(super) accuracy: Option<f64>,
 }
@@ -53,7 +53,7 @@ impl Found {
         self.rows.iter().find(|row| row.change == change)
     }
 
-    /// The share of false alarms that was asked for.
+    /// The false-positive rate that was asked for.
     pub(super) fn alpha(&self) -> f64 {
         self.detector.manifest().decision.alpha.unwrap_or(0.05)
     }
@@ -69,9 +69,14 @@ impl Found {
 }
 
 impl Row {
+    /// What the test of the batch says.
+    pub(super) fn shift(&self) -> &Shift {
+        &self.tested.shift
+    }
+
     /// The share of samples that are flagged one by one.
     pub(super) fn flagged(&self) -> f64 {
-        self.shift.flagged as f64 / self.shift.samples as f64
+        self.shift().flagged as f64 / self.shift().samples as f64
     }
 }
 
@@ -105,9 +110,10 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     watch.say("fitting the detector of glyphs");
     let held_out = Change::Nothing.batch(seeds.of("glyphs, calibration"), size.calibration);
     let calibration = InMemory::new("glyphs-calibration.npy", held_out.pictures.clone());
-    let detector = Fit::new(&model, score::parse(SCORE)?)
-        .map(true)
-        .seed(seeds.of("glyphs, detector"))
+    let method = taste_catalog::method("stein", &Named::new().with("score-model", SCORE))?;
+    let seed = seeds.of("glyphs, detector");
+    let detector = Fit::new(&model, method)
+        .settings(Settings { map: Some(true), seed, ..Settings::default() })
         .run(&samples, Some(&calibration))?;
     watch.say("scoring shifts of glyphs");
     let rows = rows(size, seeds, &model, &detector)?;
@@ -115,10 +121,20 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
 }
 
 fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result<Vec<Row>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let engine = Engine::default();
     let facts = &detector.manifest().model;
-    let mut session = Backend::default().load(model, &[&facts.output], threads)?;
-    let mut scorer = detector.start(&Backend::default(), threads, true)?;
+    let session = engine.backend.load(model, &[&facts.output], engine.threads)?;
+    let scorer = detector.start(&engine, true)?;
+    let seed = seeds.of("glyphs, permutations");
+    let mut tests = Session::new(
+        detector,
+        TestSettings {
+            permutations: size.permutations,
+            least_effect: LEAST_EFFECT,
+            seed,
+            ..TestSettings::of(detector)
+        },
+    )?;
     let mut rows = Vec::new();
     for change in Change::ALL {
         let glyphs = change.batch(seeds.of("glyphs, new"), size.batch);
@@ -127,18 +143,22 @@ fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result
         let logits = logits.first().context("the model gave nothing")?.to_f32();
         let predicted: Vec<usize> =
             logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
-        let scores = scorer.score(&glyphs.pictures)?;
-        let mut batch = Batch::new(detector, seeds.of("glyphs, permutations"));
+        let scores = scorer.score(glyphs.pictures.view())?;
+        let mut batch = Batch::new(detector, seed);
         batch.add(&scores)?;
-        let shift = batch.test(size.permutations)?;
+        tests.test(change.name(), 0, &batch)?;
         let accuracy = accuracy(&predicted, &glyphs.labels);
-        rows.push(Row { change, glyphs, predicted, scores, shift, accuracy });
+        rows.push((change, glyphs, predicted, scores, accuracy));
     }
-    let raw: Vec<f64> = rows.iter().map(|row| row.shift.p_value).collect();
-    for (row, adjusted) in rows.iter_mut().zip(holm(&raw)) {
-        row.shift.adjusted_p_value = adjusted;
-    }
-    Ok(rows)
+    let row = |((change, glyphs, predicted, scores, accuracy), tested)| Row {
+        change,
+        glyphs,
+        predicted,
+        scores,
+        tested,
+        accuracy,
+    };
+    Ok(rows.into_iter().zip(tests.finish()).map(row).collect())
 }
 
 fn largest<'a>(values: impl Iterator<Item = &'a f32>) -> usize {

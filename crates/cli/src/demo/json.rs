@@ -64,14 +64,14 @@ impl<'a> Report<'a> {
         let shifts = found.rows.iter().map(|row| OfShift {
             shift: row.change.name(),
             what: row.change.words(),
-            samples: row.shift.samples,
+            samples: row.shift().samples,
             accuracy: row.accuracy,
             harm: Harm::of(row, found.usual()),
-            effect: row.shift.effect(),
+            effect: row.shift().effect(),
             flagged: row.flagged(),
-            p_value: row.shift.p_value,
-            adjusted_p_value: row.shift.adjusted_p_value,
-            answer: Answer::of(row, found.alpha()),
+            p_value: row.shift().p_value,
+            adjusted_p_value: row.shift().adjusted_p_value,
+            answer: Answer::of(row),
         });
         Self {
             seed,

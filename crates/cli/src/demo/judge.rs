@@ -52,13 +52,11 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    pub(super) fn of(row: &Row, alpha: f64) -> Self {
-        if row.shift.adjusted_p_value > alpha {
-            Self::Quiet
-        } else if row.shift.effect().abs() < LEAST_EFFECT {
-            Self::Small
-        } else {
-            Self::Shift
+    pub(super) fn of(row: &Row) -> Self {
+        match (row.tested.shifted, row.tested.seen) {
+            (true, _) => Self::Shift,
+            (false, true) => Self::Small,
+            (false, false) => Self::Quiet,
         }
     }
 
@@ -84,7 +82,7 @@ impl Tally {
     pub(super) fn of(found: &Found) -> Self {
         let mut tally = Self::default();
         for row in &found.rows {
-            let quiet = Answer::of(row, found.alpha()) != Answer::Shift;
+            let quiet = Answer::of(row) != Answer::Shift;
             if Harm::of(row, found.usual()) == Harm::Harmless {
                 tally.harmless += 1;
                 tally.harmless_quiet += usize::from(quiet);

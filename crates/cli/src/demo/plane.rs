@@ -7,11 +7,9 @@ use anyhow::{Context, Result};
 use ndarray::{Array2, ArrayD, IxDyn};
 use serde::Serialize;
 use taste_data::InMemory;
+use taste_detector::{Detector, Engine, Fit, Named, Scorer, Settings};
 use taste_engine::{Backend, Model, Session, Value};
-use taste_stein::{
-    Detector, Fit, Scorer, score,
-    stats::{interval, moments::Summary, random::Random},
-};
+use taste_stats::{interval, moments::Summary, random::Random};
 use taste_train::{Decay, Network, Training};
 
 use super::{Seeds, Size, canvas::single, watch::Watch};
@@ -75,8 +73,9 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Plane> {
     })?;
     let model = Model::from_onnx("plane.onnx", trained.model()?.onnx().clone());
     let held_out = normal([0.0, 0.0], size.plane_samples, seeds.of("plane, calibration"));
-    let detector = Fit::new(&model, score::parse("standard-normal")?)
-        .seed(seeds.of("plane, detector"))
+    let named = Named::new().with("score-model", "standard-normal");
+    let detector = Fit::new(&model, taste_catalog::method("stein", &named)?)
+        .settings(Settings { seed: seeds.of("plane, detector"), ..Settings::default() })
         .run(&samples, Some(&InMemory::new("plane-calibration.npy", held_out)))?;
 
     let mut bench = Bench::new(&model, &detector)?;
@@ -110,7 +109,7 @@ fn mean_log_density(points: &ArrayD<f32>) -> f64 {
 
 /// Model and detector in an engine.
 struct Bench<'a> {
-    session: Box<dyn Session>,
+    session: Session,
     input: String,
     scorer: Scorer,
     /// The residuals of calibration samples.
@@ -126,7 +125,7 @@ impl<'a> Bench<'a> {
         Ok(Self {
             session: Backend::default().load(model, &[&facts.output], 1)?,
             input: facts.input.clone(),
-            scorer: detector.start(&Backend::default(), 1, false)?,
+            scorer: detector.start(&Engine { threads: 1, ..Engine::default() }, false)?,
             calibration: Summary::of(&residuals).context("too few calibration samples")?,
             detector,
         })
@@ -141,8 +140,9 @@ impl<'a> Bench<'a> {
         let wrong =
             predicted.iter().zip(points.rows()).map(|(f, x)| (f - f64::from(x[1] - x[0])).abs());
         let error = wrong.sum::<f64>() / count as f64;
-        let scores = self.scorer.score(&points)?;
-        let residuals: Vec<f64> = scores.residual.iter().map(|&r| f64::from(r)).collect();
+        let scores = self.scorer.score(points.view())?;
+        let residuals = scores.column("residual").context("no residual")?;
+        let residuals: Vec<f64> = residuals.into_iter().map(f64::from).collect();
         let own = Summary::of(&residuals).context("too few samples")?;
         let found = interval::welch(own, self.calibration, 0.95)?;
         let flagged = scores.flag.iter().filter(|&&f| f).count() as f64 / count as f64;
@@ -162,7 +162,7 @@ impl<'a> Bench<'a> {
         let grid = ArrayD::from_shape_fn(IxDyn(&[GRID * GRID, 2]), |at| {
             single(place(if at[1] == 0 { at[0] % GRID } else { at[0] / GRID }))
         });
-        let residual = self.scorer.score(&grid)?.residual;
+        let residual = self.scorer.score(grid.view())?.column("residual").context("no residual")?;
         Array2::from_shape_vec((GRID, GRID), residual)
             .with_context(|| format!("a field of {}", self.detector.manifest().model.file))
     }

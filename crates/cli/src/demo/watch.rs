@@ -1,6 +1,6 @@
 //! Telling how far the demonstration is.
 
-use std::sync::Mutex;
+use std::{ops::ControlFlow, sync::Mutex};
 
 use taste_train::{Error, Progress as Step, Trained};
 
@@ -23,13 +23,15 @@ impl Watch {
     pub(super) fn training(
         &self,
         what: &'static str,
-        train: impl FnOnce(&dyn Fn(&Step)) -> Result<Trained, Error>,
+        train: impl FnOnce(&dyn Fn(&Step) -> ControlFlow<()>) -> Result<Trained, Error>,
     ) -> Result<Trained, Error> {
         let bar = Mutex::new(None::<Progress>);
         train(&|step: &Step| {
-            let Ok(mut bar) = bar.lock() else { return };
-            let bar = bar.get_or_insert_with(|| Progress::new(what, Some(step.steps), self.quiet));
-            bar.reach(step.point.step);
+            if let Ok(mut bar) = bar.lock() {
+                let new = || Progress::new(what, Some(step.steps), self.quiet);
+                bar.get_or_insert_with(new).reach(step.point.step);
+            }
+            ControlFlow::Continue(())
         })
     }
 }

@@ -2,10 +2,13 @@
 
 use anyhow::Result;
 use ndarray::ArrayD;
+use taste_detector::{
+    MapFacts,
+    explain::{Sizes, in_deviations},
+};
 use taste_report::{Bars, Figure};
-use taste_stein::MapFacts;
 
-use super::{Explained, Overall, folder::OVERVIEW};
+use super::{Explained, folder::OVERVIEW};
 use crate::{
     args::ExplainArgs,
     files,
@@ -15,22 +18,12 @@ use crate::{
 /// Columns that a chart shows.
 const SHOWN: usize = 12;
 
-/// Parts in standard deviations of calibration samples. A part that never varied there and is not zero now is infinitely
-/// many of them off.
-pub(super) fn in_deviations(map: &ArrayD<f32>, deviations: &[f32]) -> ArrayD<f32> {
-    let mut scaled = map.clone();
-    for (part, &deviation) in scaled.iter_mut().zip(deviations) {
-        *part = if *part == 0.0 { 0.0 } else { *part / deviation };
-    }
-    scaled
-}
-
 /// Bars for every sample, and for all.
 pub(super) fn bars(
     args: &ExplainArgs,
     explained: &[Explained],
     names: &[String],
-    overall: &Overall,
+    overall: &Sizes,
     facts: &MapFacts,
     deviations: &[f32],
 ) -> Result<usize> {
@@ -45,7 +38,7 @@ pub(super) fn bars(
             format!("{name}: {verdict}, p = {:.4}", sample.p_value),
             &in_deviations(&sample.map, deviations),
         )
-        .label("part of the residual, in standard deviations of calibration samples")
+        .label("part of the map, in standard deviations of calibration samples")
         .marks(
             format!(
                 "threshold: a part of ±{}, which the largest part of {} % of calibration samples stays below",
@@ -55,17 +48,20 @@ pub(super) fn bars(
             thresholds(),
         )
         .note(format!(
-            "The parts add up to the residual, {}. Beyond the threshold: {}.",
-            number(f64::from(sample.residual)),
+            "{}Beyond the threshold: {}.",
+            sample.parts.get("residual").map_or_else(String::new, |residual| format!(
+                "The parts add up to the residual, {}. ",
+                number(f64::from(*residual))
+            )),
             beyond(&sample.map, names, facts.threshold)
         ))
         .ranked(SHOWN);
         files::write(&sample.picture, &figure.to_png()?)?;
     }
-    let figure = ranked("Columns by the size of their part".to_owned(), &overall.deviations)
+    let figure = ranked("Columns by the size of their part".to_owned(), &overall.deviations())
         .label("root mean square part, in standard deviations of calibration samples")
         .level(1.0, "calibration data")
-        .note(format!("{} of {}.", count(overall.samples, "sample"), args.data.display()))
+        .note(format!("{} of {}.", count(overall.samples(), "sample"), args.data.display()))
         .ranked(SHOWN);
     files::write(&args.out.join(OVERVIEW), &figure.to_png()?)?;
     Ok(explained.len() + 1)

@@ -6,27 +6,29 @@ mod maps;
 mod pictures;
 
 use std::{
-    cmp::Reverse,
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
-use ndarray::{ArrayD, Axis, IxDyn};
+use anyhow::{Context, Result, anyhow, bail};
+use ndarray::{ArrayD, Axis};
 use serde::Serialize;
 use taste_data::{Dataset, Samples};
+use taste_detector::{
+    Detector, Error, MapFacts, Scores, channel_axis,
+    explain::{Chosen, EntryPart as Part, Sizes, entry_names, in_deviations, largest},
+    over_channels,
+};
 use taste_report::Scale;
-use taste_stein::{Detector, channel_axis, over_channels};
 
 use crate::{
     Outcome,
     args::ExplainArgs,
     detect::Detection,
-    files, print, print_json,
+    files, hints, print, print_json,
     table::{Table, count, number},
     tell,
 };
-use columns::in_deviations;
 use folder::{Folder, MAPS, OVERVIEW, REPORT};
 use maps::Maps;
 
@@ -42,7 +44,9 @@ struct Explained {
     score: f32,
     p_value: f32,
     flag: bool,
-    residual: f32,
+    /// Parts of the score with one column.
+    #[serde(flatten)]
+    parts: BTreeMap<String, f32>,
     /// Entries of the map beyond the threshold.
     beyond: usize,
     /// The columns or places with the largest parts.
@@ -52,26 +56,6 @@ struct Explained {
     values: ArrayD<f32>,
     #[serde(skip)]
     map: ArrayD<f32>,
-}
-
-/// A part of the residual.
-#[derive(Clone, Serialize)]
-struct Part {
-    name: String,
-    #[serde(rename = "part")]
-    value: f32,
-    /// The same in standard deviations of calibration samples, for tables.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deviations: Option<f32>,
-}
-
-/// Sizes of the parts of all samples.
-struct Overall {
-    samples: usize,
-    /// Their means.
-    sizes: ArrayD<f32>,
-    /// Their root mean squares, in standard deviations of calibration samples.
-    deviations: ArrayD<f32>,
 }
 
 #[derive(Serialize)]
@@ -89,225 +73,137 @@ struct Report<'a> {
     files: Vec<String>,
 }
 
+/// What maps are drawn with.
+struct Drawing<'a> {
+    args: &'a ExplainArgs,
+    detector: &'a Detector,
+    facts: &'a MapFacts,
+    /// The sizes of a map summed over channels.
+    shape: Vec<usize>,
+    /// Standard deviations of the entries, for tables.
+    deviations: Option<&'a [f32]>,
+}
+
 pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let with = &args.with;
     let detector = Detector::open(&with.detector)?;
-    let facts = detector.manifest().map.clone();
-    let (facts, reference) = facts.zip(detector.maps()).with_context(|| {
-        format!(
-            "{}: this detector has no maps: fit it again with --map to see where a sample differs",
-            with.detector.display()
-        )
-    })?;
-    let shape = detector.manifest().model.sample_shape.clone();
-    if reference.deviations.len() != shape.iter().product::<usize>() {
-        bail!(
-            "{}: this detector is damaged: the deviations of its maps are not those of its samples",
-            with.detector.display()
-        );
-    }
-    let mut flat_shape = shape.clone();
-    channel_axis(&shape).map(|axis| flat_shape.remove(axis));
-    let is_picture = flat_shape.len() == 2;
-    let deviations = (!is_picture).then_some(&reference.deviations[..]);
-    let mut detection = Detection::start(&detector, with, true)?;
-    let data = detection.open(&args.data)?;
-    let total = files::count(&data)? + data.skipped().len();
-    if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
-        bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
-    }
-    let folder = Folder::open(&args.out, &args.data)?;
-    let maps_path = args.out.join(MAPS);
-    let mut maps = Maps::create(&maps_path, total, &flat_shape)?;
-    let mut chosen = Chosen::new(args)?;
-    let mut sums = Sums::new(&flat_shape);
-    let samples = detection.each(&data, |chunk, scores| {
-        let map = scores.map.as_ref().context("the detector gave no map")?;
-        let map = over_channels(map);
-        let places: Vec<usize> = chunk.index.iter().map(|&i| data.place(i)).collect();
-        maps.append(&map, &places)?;
-        for (i, &index) in places.iter().enumerate() {
-            let own = map.index_axis(Axis(0), i).to_owned();
-            sums.add(&own, deviations);
-            let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
-            chosen.offer(index, scores.score[i], || Explained {
-                index,
-                file: data.row_name(chunk.index[i]),
-                score: scores.score[i],
-                p_value: scores.p_value[i],
-                flag: scores.flag[i],
-                residual: scores.residual[i],
-                beyond,
-                top: Vec::new(),
-                picture: args.out.join(folder::picture(index)),
-                values: chunk.values.index_axis(Axis(0), i).to_owned(),
-                map: own,
-            });
-        }
-        Ok(())
-    })?;
-    let mut explained = chosen.finish(&data)?;
-    let names = names(data.columns().or(detector.manifest().data.columns.as_deref()), &flat_shape);
-    for sample in &mut explained {
-        let own = deviations.map(|d| in_deviations(&sample.map, d));
-        sample.top = largest(&sample.map, own.as_ref(), &names);
-    }
-    let overall = sums.finish();
-    let mut written = vec![MAPS.to_owned(), OVERVIEW.to_owned(), REPORT.to_owned()];
-    written.extend(explained.iter().map(|sample| folder::picture(sample.index)));
-    let report = Report {
-        detector: &with.detector,
-        data: &args.data,
-        samples,
-        threshold: facts.threshold,
-        maps: maps_path,
-        overall: largest(&overall.sizes, deviations.map(|_| &overall.deviations), &names),
-        explained,
-        files: written,
+    let (Some(facts), Some(reference)) = (&detector.manifest().map, detector.maps()) else {
+        return Err(hints::about(&with.detector, &Error::NoMaps));
     };
-    maps.finish()?;
+    let mut shape = detector.manifest().model.sample_shape.clone();
+    channel_axis(&shape.clone()).map(|axis| shape.remove(axis));
+    let is_image = shape.len() == 2;
+    let deviations = (!is_image).then_some(&reference.deviations[..]);
+    let drawing = Drawing { args, detector: &detector, facts, shape, deviations };
+    let detection = Detection::start(&detector, with, true)?;
+    let data = detection.open(&args.data)?;
+    let folder = Folder::open(&args.out, &args.data)?;
+    let (report, sizes, names) = drawing.gather(&detection, &data)?;
     folder.keep(&report.files)?;
     files::write(
         &args.out.join(REPORT),
         (serde_json::to_string_pretty(&report)? + "\n").as_bytes(),
     )?;
     let drawn = if let Some(deviations) = deviations {
-        columns::bars(args, &report.explained, &names, &overall, &facts, deviations)?
+        columns::bars(args, &report.explained, &names, &sizes, facts, deviations)?
     } else {
         let scale = Scale::diverging(facts.scale.max(facts.threshold));
-        let options = serde_json::from_value(detector.manifest().data.reading.clone());
-        let options = options.unwrap_or_default();
+        let options = detector.reading();
         pictures::pictures(args, &report.explained, &scale, facts.threshold, &options)?
     };
     if with.json {
         print_json(&report)?;
     } else {
-        print(&render(&report, is_picture))?;
+        print(&render(&report, is_image))?;
     }
     if !with.run.quiet() {
         tell(&format!(
             "wrote {} and {} in {}",
             report.maps.display(),
-            count(drawn, "picture"),
+            count(drawn, "image"),
             args.out.display()
         ));
     }
     Ok(Outcome::Fine)
 }
 
-/// The samples that are drawn: those that are named, or those with the largest scores.
-struct Chosen<'a> {
-    named: &'a [usize],
-    most: usize,
-    samples: BTreeMap<(Reverse<u32>, usize), Explained>,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(args: &'a ExplainArgs) -> Result<Self> {
-        let most = usize::try_from(args.most)?;
-        Ok(Self { named: &args.samples, most, samples: BTreeMap::new() })
-    }
-
-    fn offer(&mut self, index: usize, score: f32, sample: impl FnOnce() -> Explained) {
-        let by_score = self.named.is_empty();
-        if !by_score && !self.named.contains(&index) {
-            return;
+impl<'a> Drawing<'a> {
+    /// Goes through the data: writes all maps, and picks the samples to draw.
+    fn gather(
+        &self,
+        detection: &Detection<'_>,
+        data: &Dataset,
+    ) -> Result<(Report<'a>, Sizes, Vec<String>)> {
+        let Self { args, facts, deviations, .. } = *self;
+        let total = data.len()? + data.skipped().len();
+        if let Some(missing) = args.samples.iter().find(|&&i| i >= total) {
+            bail!("--samples {missing}: {} has {}", data.name(), count(total, "sample"));
         }
-        let key = (Reverse(if by_score { rank(score) } else { 0 }), index);
-        if by_score && self.samples.len() == self.most {
-            if self.samples.last_key_value().is_some_and(|(last, _)| *last < key) {
-                return;
+        let maps_path = args.out.join(MAPS);
+        let mut maps = Maps::create(&maps_path, total, &self.shape)?;
+        let mut chosen = Chosen::new(&args.samples, usize::try_from(args.most)?);
+        let mut sizes = Sizes::new(&self.shape);
+        let samples = detection.each(data, |chunk, scores| {
+            let map = scores.map.as_ref().context("the detector gave no map")?;
+            let map = over_channels(map);
+            let places: Vec<usize> = chunk.index.iter().map(|&i| data.place(i)).collect();
+            maps.append(&map, &places)?;
+            for (i, &index) in places.iter().enumerate() {
+                let own = map.index_axis(Axis(0), i).to_owned();
+                sizes.add(&own, deviations);
+                let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
+                chosen.offer(index, scores.score[i], || Explained {
+                    index,
+                    file: data.row_name(chunk.index[i]),
+                    score: scores.score[i],
+                    p_value: scores.p_value[i],
+                    flag: scores.flag[i],
+                    parts: single_parts(scores, i),
+                    beyond,
+                    top: Vec::new(),
+                    picture: args.out.join(folder::picture(index)),
+                    values: chunk.values.index_axis(Axis(0), i).to_owned(),
+                    map: own,
+                });
             }
-            self.samples.pop_last();
+            Ok(())
+        })?;
+        maps.finish()?;
+        let mut explained = chosen.finish().map_err(|missing| {
+            anyhow!("--samples {missing}: {} has it, but it can't be read", data.name())
+        })?;
+        let columns = data.columns().or(self.detector.manifest().data.columns.as_deref());
+        let names = entry_names(columns, &self.shape);
+        for sample in &mut explained {
+            let own = deviations.map(|d| in_deviations(&sample.map, d));
+            sample.top = largest(&sample.map, own.as_ref(), &names, NAMED);
         }
-        self.samples.insert(key, sample());
-    }
-
-    fn finish(self, data: &Dataset) -> Result<Vec<Explained>> {
-        let samples: Vec<Explained> = self.samples.into_values().collect();
-        if let Some(missing) = self.named.iter().find(|n| samples.iter().all(|s| s.index != **n)) {
-            bail!("--samples {missing}: {} has it, but it can't be read", data.name());
-        }
-        Ok(samples)
-    }
-}
-
-/// Sums over all samples with finite maps.
-struct Sums {
-    samples: usize,
-    sizes: ArrayD<f64>,
-    squares: ArrayD<f64>,
-}
-
-impl Sums {
-    fn new(shape: &[usize]) -> Self {
-        let zeros = ArrayD::zeros(IxDyn(shape));
-        Self { samples: 0, sizes: zeros.clone(), squares: zeros }
-    }
-
-    fn add(&mut self, map: &ArrayD<f32>, deviations: Option<&[f32]>) {
-        if !map.iter().all(|v| v.is_finite()) {
-            return;
-        }
-        self.samples += 1;
-        self.sizes.zip_mut_with(map, |s, v| *s += f64::from(v.abs()));
-        if let Some(deviations) = deviations {
-            let scaled = in_deviations(map, deviations);
-            self.squares.zip_mut_with(&scaled, |s, v| *s += f64::from(*v).powi(2));
-        }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "shown with five digits")]
-    fn finish(self) -> Overall {
-        let samples = self.samples.max(1) as f64;
-        Overall {
-            samples: self.samples,
-            sizes: self.sizes.mapv(|s| (s / samples) as f32),
-            deviations: self.squares.mapv(|s| (s / samples).sqrt() as f32),
-        }
+        let mut files = vec![MAPS.to_owned(), OVERVIEW.to_owned(), REPORT.to_owned()];
+        files.extend(explained.iter().map(|sample| folder::picture(sample.index)));
+        let in_sd = deviations.map(|_| sizes.deviations());
+        let report = Report {
+            detector: &args.with.detector,
+            data: &args.data,
+            samples,
+            threshold: facts.threshold,
+            maps: maps_path,
+            overall: largest(&sizes.means(), in_sd.as_ref(), &names, NAMED),
+            explained,
+            files,
+        };
+        Ok((report, sizes, names))
     }
 }
 
-/// A number that orders scores; what is no number comes last.
-fn rank(score: f32) -> u32 {
-    let bits = score.to_bits();
-    match (score.is_nan(), score.is_sign_negative()) {
-        (true, _) => u32::MAX,
-        (false, true) => !bits,
-        (false, false) => bits | (1 << 31),
-    }
+/// The parts of the score of a sample that are one number.
+fn single_parts(scores: &Scores, sample: usize) -> BTreeMap<String, f32> {
+    let single = scores.parts.iter().filter(|(_, values)| values.ncols() == 1);
+    single.map(|(name, values)| (name.clone(), values[[sample, 0]])).collect()
 }
 
-/// Names of the entries of a map summed over channels.
-fn names(columns: Option<&[String]>, shape: &[usize]) -> Vec<String> {
-    match (columns, shape) {
-        (Some(columns), [size]) if columns.len() == *size => columns.to_vec(),
-        (_, [height, width]) => (0..height * width)
-            .map(|i| format!("row {}, column {}", i / width.max(&1), i % width.max(&1)))
-            .collect(),
-        _ => (0..shape.iter().product()).map(|i| format!("entry {i}")).collect(),
-    }
-}
-
-/// The entries of a map with the largest sizes, in deviations where there are such.
-fn largest(map: &ArrayD<f32>, deviations: Option<&ArrayD<f32>>, names: &[String]) -> Vec<Part> {
-    let mut parts: Vec<Part> = names
-        .iter()
-        .zip(map)
-        .map(|(name, &value)| Part { name: name.clone(), value, deviations: None })
-        .collect();
-    if let Some(deviations) = deviations {
-        parts.iter_mut().zip(deviations).for_each(|(part, &d)| part.deviations = Some(d));
-    }
-    let size = |p: &Part| p.deviations.unwrap_or(p.value).abs();
-    parts.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    parts.truncate(NAMED);
-    parts
-}
-
-fn render(report: &Report<'_>, is_picture: bool) -> String {
+fn render(report: &Report<'_>, is_image: bool) -> String {
     let mut text = String::new();
-    if !is_picture {
+    if !is_image {
         let mut overall = Table::default().right(&[1, 2]);
         overall.row(["column", "part (SD)", "mean size"]);
         for part in &report.overall {

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
 use taste_data::Options;
-use taste_report::{Figure, Heatmap, Panel, Picture, Scale};
-use taste_stein::channel_axis;
+use taste_detector::channel_axis;
+use taste_report::{Figure, Heatmap, Image, Panel, Scale};
 
 use super::{Explained, folder::OVERVIEW};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn pictures(
     threshold: f64,
     options: &Options,
 ) -> Result<usize> {
-    const LABEL: &str = "part of the residual";
+    const LABEL: &str = "part of the map";
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
@@ -35,7 +35,7 @@ pub(super) fn pictures(
             }
         };
         let mut own = Vec::new();
-        own.extend(picture.clone().map(|p| Panel::picture(p).caption("input")));
+        own.extend(picture.clone().map(|p| Panel::image(p).caption("input")));
         own.push(Panel::map(map.clone()).outline(threshold).caption("map"));
         own.push(over(map.clone()).caption("overlay"));
         let columns = own.len();
@@ -59,13 +59,13 @@ pub(super) fn pictures(
 }
 
 /// The sample as a picture in [0, 1], if it has one channel or three.
-fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
+fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Image> {
     let at = |list: &[f32], c: usize, default: f32| {
         list.get(c).or(list.first()).copied().unwrap_or(default)
     };
     if let Ok(grey) = values.view().into_dimensionality::<Ix2>() {
         let (low, high) = limits(&grey);
-        return Some(Picture::grey(&grey, low, high));
+        return Some(Image::grey(&grey, low, high));
     }
     let mut sample = values.view().into_dimensionality::<Ix3>().ok()?.to_owned();
     if channel_axis(values.shape()) == Some(2) {
@@ -78,7 +78,7 @@ fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Picture> {
     let size = sample.len();
     let flat = sample.view().into_shape_with_order((1, size)).ok()?;
     let (low, high) = limits(&flat);
-    Picture::from_sample(&sample.view(), low, high).ok()
+    Image::from_sample(&sample.view(), low, high).ok()
 }
 
 /// 0 and 1 for what lies within, else the smallest and the largest value.

@@ -38,12 +38,17 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let tested = test.map(|test| fitted.test(&test, &run.backend, run.threads)).transpose()?;
     let outcome = Outcome::of_task("classifier", &fitted, learn, tested);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));
-    run.finish(&data, &run.task_model(&fitted, &data.pinned(&options))?, &outcome, page)
+    run.finish(
+        &data,
+        &run.task_model(&fitted, &data.options_naming_columns(&options))?,
+        &outcome,
+        page,
+    )
 }
 
 /// Other data, with the columns by name where they have names, and the label.
 fn open_alike(path: &Path, data: &Dataset, options: &Options) -> Result<Dataset> {
-    let options = Options { label: options.label.clone(), ..data.pinned(options) };
+    let options = Options { label: options.label.clone(), ..data.options_naming_columns(options) };
     Ok(Dataset::open(path, &options)?)
 }
 

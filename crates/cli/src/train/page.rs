@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ndarray::{ArrayD, Axis, Ix3};
 use taste_report::{
-    Heatmap, Histogram, Lines, Page, Panel, Picture, Scale, Scatter, Section, Series, Table, Tone,
+    Heatmap, Histogram, Image, Lines, Page, Panel, Scale, Scatter, Section, Series, Table, Tone,
 };
 use taste_train::Fitted;
 
@@ -135,7 +135,7 @@ fn grid(of: &ArrayD<f32>, real: &ArrayD<f32>) -> Heatmap {
     let high = range.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let panels = of.axis_iter(Axis(0)).take(PICTURES.0).filter_map(|sample| {
         let sample = sample.into_dimensionality::<Ix3>().ok()?;
-        Picture::from_sample(&sample, low, high).ok().map(Panel::picture)
+        Image::from_sample(&sample, low, high).ok().map(Panel::image)
     });
     Heatmap::grid(panels.collect(), PICTURES.1, Scale::diverging(1.0)).pixel(3)
 }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &RegressorArgs) -> Result<()> {
     })?;
     let outcome = Outcome::of_task("regressor", &fitted, learn, None);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));
-    let options = data.pinned(&learn.reading.options(None)?);
+    let options = data.options_naming_columns(&learn.reading.options(None)?);
     run.finish(&data, &run.task_model(&fitted, &options)?, &outcome, page)
 }
 

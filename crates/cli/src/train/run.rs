@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -81,7 +82,10 @@ impl<'a> Run<'a> {
         let args = self.args;
         let (steps, batch) = (whole(args.steps, length.steps), whole(args.batch, length.batch));
         let bar = TrainingBar::new("steps", args.engine.quiet);
-        let progress = |step: &Progress| bar.tell(step);
+        let progress = |step: &Progress| {
+            bar.tell(step);
+            ControlFlow::Continue(())
+        };
         let mut training = training
             .steps(steps)
             .batch(batch)

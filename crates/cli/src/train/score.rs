@@ -5,7 +5,7 @@ use taste_data::Samples;
 use taste_engine::Model;
 use taste_train::{Network, Training};
 
-use crate::{args::ScoreTrainingArgs, score_model::wide};
+use crate::args::ScoreTrainingArgs;
 
 use super::{
     outcome::Outcome,
@@ -32,10 +32,7 @@ pub(super) fn run(args: &ScoreTrainingArgs) -> Result<()> {
     let network = args.network.build(shape, level)?;
     let training = training(args, &network);
     let length = if shape.len() == 3 {
-        Length {
-            steps: taste_train::score::PICTURE_STEPS,
-            batch: taste_train::score::PICTURE_BATCH,
-        }
+        Length { steps: taste_train::fields::IMAGE_STEPS, batch: taste_train::fields::IMAGE_BATCH }
     } else {
         Length { steps: 2000, batch: 128 }
     };
@@ -47,6 +44,7 @@ pub(super) fn run(args: &ScoreTrainingArgs) -> Result<()> {
         learn.report.as_ref().map(|_| page::of_score(&fitted, &outcome, &run)).transpose()?;
     let mut onnx = fitted.model()?.onnx().clone();
     let options = learn.reading.options(None)?;
+    let wide = |list: &[f32]| -> Vec<f64> { list.iter().map(|&v| f64::from(v)).collect() };
     if let Some(card) = fitted.card(options.raw, &wide(&options.mean), &wide(&options.std))? {
         card.put(&mut onnx)?;
     }

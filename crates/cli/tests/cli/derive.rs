@@ -307,8 +307,11 @@ fn bad_input_is_one_sentence_and_no_file() {
         ("derive model.onnx -i huge.npy", "too large for single precision"),
         ("derive model.onnx -i x.npy --target nonsense", "no target \"nonsense\""),
         ("derive model.onnx -i x.npy --target prob:4", "there is no class 4"),
-        ("derive model.onnx -i x.npy --method nonsense", "no method \"nonsense\""),
-        ("derive model.onnx -i x.npy --method probe:0", "not a number of at least 1"),
+        ("derive model.onnx -i x.npy --method nonsense", "no Laplacian method \"nonsense\""),
+        (
+            "derive model.onnx -i x.npy --method probe:0",
+            "M wants a number of at least 1, got \"0\"",
+        ),
         (
             "derive model.onnx -i x.npy --output nonsense",
             "no output \"nonsense\"; the model has logits",

@@ -302,7 +302,7 @@ fn wrong_requests_are_refused_in_a_sentence() {
         ("--score gaussian --aggregate profile --tail two-sided", "one tail"),
         ("--score gaussian --output nothing", "nothing"),
         ("--score gaussian --std 0", "nothing to divide by"),
-        ("--score gaussian --resize 8", "no pictures"),
+        ("--score gaussian --resize 8", "no images"),
         ("--score gaussian --score-input 0,1", "A not 0"),
         ("--score gaussian --map --no-map", "cannot be used with"),
         ("--score gaussian --ort-library gone.so", "gone.so"),

@@ -10,8 +10,8 @@ const UPDATE: &str = "TASTE_UPDATE_DOCS";
 const HEAD: &str = "\
 # Operators
 
-What `taste ops` prints: every ONNX operator that a model may contain, and how it differentiates when every float argument varies.
-In a model it may be simpler, as a `Mul` by a constant is linear; `taste inspect` shows that.
+What `taste ops` prints: every ONNX operator that a model may contain, and how it differentiates when every float
+argument varies. In a model it may be simpler, as a `Mul` by a constant is linear; `taste inspect` shows that.
 
 - **constant**: nothing flows through.
 - **linear**: the derivative is the operator itself.
@@ -20,7 +20,8 @@ In a model it may be simpler, as a `Mul` by a constant is linear; `taste inspect
 - **pointwise**: a curved function of each element.
 - **composite**: made of several of these.
 
-[calculus.md](calculus.md) explains the classes. This file is generated: `TASTE_UPDATE_DOCS=1 cargo test -p taste-cli --test cli operators`.
+[calculus.md](calculus.md) explains the classes. This file is generated:
+`TASTE_UPDATE_DOCS=1 cargo test -p taste-cli --test cli operators`.
 
 | operator | domain | derivative |
 |---|---|---|

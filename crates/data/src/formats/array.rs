@@ -1,11 +1,12 @@
 //! Arrays whose elements lie one after the other: npy, members of npz, IDX.
 
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 
 use ndarray::ArrayD;
+use taste_files::message;
 
 use crate::{
-    Error, Layout,
+    Error, Keep, Layout, Problem,
     npy::{self, DType, Elements},
     origin::Origin,
     source::{Batches, Facts, Rows, Source, elements},
@@ -32,50 +33,78 @@ impl Array {
 
     /// Goes through the rows.
     fn stream(&self) -> Result<Stream<'_>, Error> {
-        let mut input = self.origin.open()?;
-        let skipped = std::io::copy(&mut (&mut input).take(self.start), &mut std::io::sink());
-        skipped.map_err(|e| self.origin.refused(&e))?;
+        let mut input = BufReader::with_capacity(BUFFER, self.origin.open()?);
+        let passed = io::copy(&mut (&mut input).take(self.start), &mut io::sink());
+        passed.map_err(|e| self.origin.error(e))?;
         let row_bytes =
             elements(self.sample()).map_err(|e| self.origin.error(e))? * self.dtype.size();
-        Ok(Stream { array: self, input, row_bytes, left: self.rows() })
+        Ok(Stream { array: self, input, row_bytes, next: 0 })
     }
 }
+
+/// Bytes read ahead.
+const BUFFER: usize = 1 << 16;
+
+/// The most rows that are read or passed over at once: a header may declare any number.
+const MOST_RUN: usize = 4096;
 
 struct Stream<'a> {
     array: &'a Array,
-    input: Box<dyn Read + Send>,
+    input: BufReader<Box<dyn Read + Send>>,
     row_bytes: usize,
-    left: usize,
+    /// The number of the next row.
+    next: usize,
 }
 
 impl Stream<'_> {
-    /// The next rows, at most `most` of them; none at the end.
-    fn next(&mut self, most: usize) -> Result<Option<Elements>, Error> {
-        let rows = most.min(self.left);
-        if rows == 0 {
+    /// The next rows that are wanted, at most `most` of them, and their numbers; none at the end.
+    fn next(
+        &mut self,
+        most: usize,
+        keep: &Keep<'_>,
+    ) -> Result<Option<(Vec<usize>, Elements)>, Error> {
+        // Memory follows what the file holds, not what it declares.
+        let (mut index, mut bytes) = (Vec::new(), Vec::new());
+        while self.next < self.array.rows() && index.len() < most {
+            let wanted = keep(self.next);
+            let end = if wanted { self.next + (most - index.len()) } else { usize::MAX };
+            let end = end.min(self.next + MOST_RUN).min(self.array.rows());
+            let run = self.next..(self.next + 1..end).find(|&i| keep(i) != wanted).unwrap_or(end);
+            self.read(run.len() * self.row_bytes, wanted.then_some(&mut bytes))?;
+            self.next = run.end;
+            if wanted {
+                index.extend(run);
+            }
+        }
+        if index.is_empty() {
             return self.end();
         }
-        let wanted = rows * self.row_bytes;
-        // Memory follows what the file holds, not what it declares.
-        let mut bytes = Vec::new();
-        let read = (&mut self.input).take(wanted as u64).read_to_end(&mut bytes);
-        read.map_err(|e| self.array.origin.refused(&e))?;
-        if bytes.len() < wanted {
-            let shape = npy::shown(&self.array.shape);
-            return Err(self.array.origin.error(format!(
-                "its header declares the shape {shape}, and the data end before that: the file is cut off"
-            )));
-        }
-        self.left -= rows;
         let shape: Vec<usize> =
-            std::iter::once(rows).chain(self.array.sample().iter().copied()).collect();
-        Ok(Some(npy::decode(self.array.dtype, self.array.big_endian, &shape, bytes)))
+            std::iter::once(index.len()).chain(self.array.sample().iter().copied()).collect();
+        let elements = npy::decode(self.array.dtype, self.array.big_endian, &shape, bytes);
+        Ok(Some((index, elements)))
     }
 
-    fn end(&mut self) -> Result<Option<Elements>, Error> {
-        let more = self.input.read(&mut [0]).map_err(|e| self.array.origin.refused(&e))?;
+    /// Reads bytes, or passes over them.
+    fn read(&mut self, count: usize, into: Option<&mut Vec<u8>>) -> Result<(), Error> {
+        let mut bytes = (&mut self.input).take(count as u64);
+        let read = match into {
+            Some(into) => bytes.read_to_end(into).map(|n| n as u64),
+            None => io::copy(&mut bytes, &mut io::sink()),
+        };
+        if read.map_err(|e| self.array.origin.error(e))? == count as u64 {
+            return Ok(());
+        }
+        let shape = message::shape(&self.array.shape);
+        Err(self.array.origin.error(format!(
+            "its header declares the shape {shape}, and the data end before that: the file is cut off"
+        )))
+    }
+
+    fn end<T>(&mut self) -> Result<Option<T>, Error> {
+        let more = self.input.read(&mut [0]).map_err(|e| self.array.origin.error(e))?;
         if more > 0 {
-            let shape = npy::shown(&self.array.shape);
+            let shape = message::shape(&self.array.shape);
             return Err(self
                 .array
                 .origin
@@ -95,27 +124,27 @@ pub(crate) struct ArraySource {
 
 impl ArraySource {
     pub(crate) fn new(array: Array, labels: Option<Array>) -> Result<Self, Error> {
-        let error = |message: String| array.origin.error(message);
+        let error = |problem: Problem| array.origin.error(problem);
         if array.shape.is_empty() {
-            return Err(error("it holds a single number, not an array of samples".to_owned()));
+            return Err(error("it holds a single number, not an array of samples".into()));
         }
         if array.rows() == 0 {
-            let shape = npy::shown(&array.shape);
-            return Err(error(format!("it holds no samples, as its shape is {shape}")));
+            let shape = message::shape(&array.shape);
+            return Err(error(format!("it holds no samples, as its shape is {shape}").into()));
         }
         if elements(array.sample()).map_err(error)? == 0 {
-            let shape = npy::shown(&array.shape);
-            return Err(error(format!("its samples are empty, as its shape is {shape}")));
+            let shape = message::shape(&array.shape);
+            return Err(error(format!("its samples are empty, as its shape is {shape}").into()));
         }
         if let Some(labels) = &labels
             && (labels.rows() != array.rows() || labels.shape[1..].iter().any(|&d| d != 1))
         {
-            return Err(labels.origin.error(format!(
+            return Err(labels.origin.error(Problem::Labels(format!(
                 "labels of shape {} do not go with {} samples of {}",
-                npy::shown(&labels.shape),
+                message::shape(&labels.shape),
                 array.rows(),
                 array.origin.path().display()
-            )));
+            ))));
         }
         let facts = Facts {
             sample: array.sample().to_vec(),
@@ -137,19 +166,19 @@ impl Source for ArraySource {
         Some(self.array.rows())
     }
 
-    fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
+    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
         let mut samples = self.array.stream()?;
         let mut labels = self.labels.as_ref().map(Array::stream).transpose()?;
         let mut next = move || -> Result<Option<Rows>, Error> {
-            let values = samples.next(most)?;
+            let values = samples.next(most, &keep)?;
             let labels = match &mut labels {
-                Some(stream) => match stream.next(most)? {
-                    Some(found) => Some(whole(found, &stream.array.origin)?),
+                Some(stream) => match stream.next(most, &keep)? {
+                    Some((_, found)) => Some(whole(found, &stream.array.origin)?),
                     None => None,
                 },
                 None => None,
             };
-            Ok(values.map(|v| Rows { values: v.into_f32(), labels }))
+            Ok(values.map(|(index, values)| Rows { index, values: values.into_f32(), labels }))
         };
         Ok(Box::new(std::iter::from_fn(move || next().transpose()).fuse()))
     }
@@ -163,7 +192,8 @@ fn whole(found: Elements, origin: &Origin) -> Result<Vec<i64>, Error> {
         Elements::F32(a) => a.mapv(f64::from),
         Elements::F64(a) => a,
     };
-    label_numbers(&wide).map_err(|v| origin.error(format!("the label {v} is no whole number")))
+    label_numbers(&wide)
+        .map_err(|v| origin.error(Problem::Labels(format!("the label {v} is no whole number"))))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole and within the range of integers")]

@@ -10,14 +10,33 @@ use std::{
 
 use csv::{ByteRecord, ReaderBuilder};
 use ndarray::{ArrayD, IxDyn};
+use taste_choice::Choice;
+use taste_files::message::shortened;
 
-use super::Found;
+use super::{Format, Found, ends, folder};
 use crate::{
-    Error, Layout, Options,
-    columns::{Selection, select, short},
+    Error, Keep, Layout, Options, Problem,
+    columns::{Selection, select},
+    error::MOST_NAME,
     origin::Origin,
-    skips::{HINT, Skips, too_many},
+    skips::{Skips, too_many},
     source::{Batches, Facts, Rows, Source},
+};
+
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "csv",
+        usage: "x.csv, x.tsv, or a folder of them",
+        about: "a table as text: commas, semicolons or tabs, with names in the first line or without",
+    },
+    endings: &[".csv", ".tsv", ".tab", ".txt"],
+    files: ["CSV file", "CSV files"],
+    starts: None,
+    is_text: true,
+    // Notes lie beside data as well.
+    in_folder: |name| ends(name, &[".csv", ".tsv"]),
+    together: Some(folder::by_name),
+    open,
 };
 
 #[derive(Debug)]
@@ -34,7 +53,7 @@ struct Csv {
     counted: OnceLock<usize>,
 }
 
-pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let origin = found.origin.clone();
     if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = found.opening[..] {
         return Err(origin.error("it is text in UTF-16: save it as UTF-8"));
@@ -57,10 +76,8 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
         return Err(origin.error("it has a header and no rows"));
     }
     let unnamed = (has_header && names.len() > 1 && names[0].is_empty()).then_some(0);
-    let selection = select(&names, unnamed, options).map_err(|e| {
-        let why = if has_header { "" } else { ", as its first line holds numbers and no names" };
-        origin.error(format!("{e}{why}"))
-    })?;
+    let selection =
+        select(&names, has_header, unnamed, options).map_err(|problem| origin.error(problem))?;
     let columns: Vec<String> = selection.taken.iter().map(|&i| names[i].clone()).collect();
     let facts = Facts {
         sample: vec![selection.taken.len()],
@@ -138,10 +155,9 @@ fn whole(cell: &[u8]) -> Option<i64> {
 }
 
 /// What is wrong with a line.
-struct Bad {
-    why: String,
-    /// The end of the sentence for the one who can do something about it.
-    remedy: &'static str,
+enum Bad {
+    Cells(String),
+    Label(String),
 }
 
 impl Csv {
@@ -154,23 +170,20 @@ impl Csv {
     ) -> Result<(), Bad> {
         if line.len() != self.names.len() {
             let (found, wanted) = (line.len(), self.names.len());
-            let why = format!("{found} cells where there are {wanted} columns");
-            return Err(Bad { why, remedy: HINT });
+            return Err(Bad::Cells(format!("{found} cells where there are {wanted} columns")));
         }
         let before = into.len();
         for &column in &self.selection.taken {
             let Some(value) = number(&line[column]) else {
                 into.truncate(before);
-                let why = self.not_a("number", column, &line[column]);
-                return Err(Bad { why, remedy: HINT });
+                return Err(Bad::Cells(self.not_a("number", column, &line[column])));
             };
             into.push(value);
         }
         if let Some(column) = self.selection.label {
             let Some(label) = whole(&line[column]) else {
                 into.truncate(before);
-                let why = self.not_a("whole number", column, &line[column]);
-                return Err(Bad { why, remedy: ": labels are the numbers of classes, from 0 on" });
+                return Err(Bad::Label(self.not_a("whole number", column, &line[column])));
             };
             labels.push(label);
         }
@@ -178,38 +191,64 @@ impl Csv {
     }
 
     fn not_a(&self, what: &str, column: usize, cell: &[u8]) -> String {
-        let text = short(&String::from_utf8_lossy(&cell[..cell.len().min(400)]));
-        format!("column {:?}: {text:?} is not a {what}", short(&self.names[column]))
+        let text = String::from_utf8_lossy(&cell[..cell.len().min(400)]);
+        let (name, text) = (shortened(&self.names[column], MOST_NAME), shortened(&text, MOST_NAME));
+        format!("column {name:?}: {text:?} is not a {what}")
     }
 
-    fn batch(&self, lines: &mut Lines, most: usize) -> Result<Option<Rows>, Error> {
-        let (mut values, mut labels) = (Vec::new(), Vec::new());
-        let (mut rows, mut line) = (0, ByteRecord::new());
-        while rows < most && lines.read(&mut line)? {
+    fn batch(
+        &self,
+        lines: &mut Lines,
+        most: usize,
+        keep: &Keep<'_>,
+    ) -> Result<Option<Rows>, Error> {
+        let width = self.selection.taken.len();
+        let (mut index, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let mut line = ByteRecord::new();
+        while index.len() < most && lines.read(&mut line)? {
             lines.seen += 1;
             match self.parse(&line, &mut values, &mut labels) {
-                Ok(()) => rows += 1,
-                Err(Bad { why, remedy }) => {
-                    let number = lines.number(&line)?;
-                    if !self.skip_bad {
-                        return Err(self.origin.error(format!("line {number}: {why}{remedy}")));
+                Ok(()) => {
+                    if keep(lines.rows) {
+                        index.push(lines.rows);
+                    } else {
+                        values.truncate(index.len() * width);
+                        labels.truncate(index.len());
                     }
-                    let name = format!("{} line {number}", self.origin.path().display());
-                    if !self.skips.note(lines.seen - 1, name, why) {
-                        return Err(self.origin.error(too_many()));
-                    }
+                    lines.rows += 1;
                 }
+                Err(bad) => self.pass_over(lines, &line, bad)?,
             }
         }
-        lines.rows += rows;
-        if rows == 0 {
+        if index.is_empty() {
             let _ = self.counted.set(lines.rows);
             return Ok(None);
         }
-        let shape = IxDyn(&[rows, self.selection.taken.len()]);
+        let shape = IxDyn(&[index.len(), width]);
         let values = ArrayD::from_shape_vec(shape, values).expect("whole rows");
         let labels = self.selection.label.is_some().then_some(labels);
-        Ok(Some(Rows { values, labels }))
+        Ok(Some(Rows { index, values, labels }))
+    }
+
+    /// Notes the line that was read last as left out, if that may be.
+    fn pass_over(&self, lines: &mut Lines, line: &ByteRecord, bad: Bad) -> Result<(), Error> {
+        let number = lines.number(line)?;
+        let reason = match bad {
+            Bad::Cells(reason) | Bad::Label(reason) if self.skip_bad => reason,
+            Bad::Cells(reason) => {
+                return Err(self.origin.error(Problem::Entry { line: Some(number), reason }));
+            }
+            Bad::Label(reason) => {
+                return Err(self.origin.error(Problem::Labels(format!(
+                    "line {number}: {reason}: labels are the numbers of classes, from 0 on"
+                ))));
+            }
+        };
+        let name = format!("{} line {number}", self.origin.path().display());
+        if self.skips.note(lines.seen - 1, name, reason) {
+            return Ok(());
+        }
+        Err(self.origin.error(too_many()))
     }
 }
 
@@ -222,12 +261,13 @@ impl Source for Csv {
         self.counted.get().copied()
     }
 
-    fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
+    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
         let mut lines = Lines::open(&self.origin, self.delimiter)?;
         if self.has_header {
             lines.read(&mut ByteRecord::new())?;
         }
-        Ok(Box::new(std::iter::from_fn(move || self.batch(&mut lines, most).transpose()).fuse()))
+        let batch = move || self.batch(&mut lines, most, &keep).transpose();
+        Ok(Box::new(std::iter::from_fn(batch).fuse()))
     }
 
     fn place(&self, index: usize) -> usize {
@@ -275,7 +315,7 @@ impl Lines {
     fn read(&mut self, line: &mut ByteRecord) -> Result<bool, Error> {
         self.taken.store(0, Ordering::Relaxed);
         self.reader.read_byte_record(line).map_err(|e| match e.into_kind() {
-            csv::ErrorKind::Io(e) => self.origin.refused(&e),
+            csv::ErrorKind::Io(e) => self.origin.error(e),
             other => self.origin.error(format!("{other:?}")),
         })
     }
@@ -287,7 +327,7 @@ impl Lines {
             Some(counter) => counter,
             none => none.insert(Counter::new(self.origin.open()?)),
         };
-        counter.line_at(start).map_err(|e| self.origin.refused(&e))
+        counter.line_at(start).map_err(|e| self.origin.error(e))
     }
 }
 

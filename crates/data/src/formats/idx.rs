@@ -2,19 +2,41 @@
 
 use std::path::PathBuf;
 
+use taste_choice::Choice;
+use taste_files::message;
+
 use super::{
-    Found,
+    Format, Found,
     array::{Array, ArraySource},
 };
-use crate::{
-    Error, Options,
-    npy::{DType, shown},
-    origin::Origin,
-    source::Source,
+use crate::{Error, Options, Problem, npy::DType, origin::Origin, source::Source};
+
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "idx",
+        usage: "train-images-idx3-ubyte, or a folder with it",
+        about: "the format of MNIST; labels in train-labels-idx1-ubyte beside it",
+    },
+    endings: &["-ubyte", ".idx"],
+    files: ["IDX file of images", "IDX files of images"],
+    starts: Some(starts),
+    is_text: false,
+    in_folder: |name| name.ends_with("-ubyte") && name.contains("images"),
+    together: Some(the_only_one),
+    open,
 };
 
+/// Training and test data lie side by side: which is meant must be said.
+fn the_only_one(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Problem> {
+    if files.len() == 1 {
+        return Ok(files);
+    }
+    let names: Vec<String> = files.iter().map(|p| p.display().to_string()).collect();
+    Err(Problem::Format(format!("choose one of {}", names.join(", "))))
+}
+
 /// Whether bytes start as such a file does.
-pub(super) fn starts(opening: &[u8]) -> bool {
+fn starts(opening: &[u8]) -> bool {
     matches!(opening, [0, 0, kind, rank, ..] if dtype(*kind).is_some() && (1..=8).contains(rank))
 }
 
@@ -30,8 +52,9 @@ fn dtype(kind: u8) -> Option<DType> {
     })
 }
 
-pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>, Error> {
-    let labels = labels_beside(found).map(|path| array(&Origin::of(&path)?)).transpose()?;
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+    let labels = labels_beside(found).filter(|_| options.labels);
+    let labels = labels.map(|path| array(&Origin::of(&path)?)).transpose()?;
     Ok(Box::new(ArraySource::new(array(&found.origin)?, labels)?))
 }
 
@@ -52,13 +75,15 @@ fn array(origin: &Origin) -> Result<Array, Error> {
         .iter()
         .try_fold(dtype.size() as u64, |p, &d| p.checked_mul(d as u64))
         .filter(|bytes| isize::try_from(*bytes).is_ok())
-        .ok_or_else(|| origin.error(format!("the shape {} can't be counted", shown(&shape))))?;
+        .ok_or_else(|| {
+            origin.error(format!("the shape {} can't be counted", message::shape(&shape)))
+        })?;
     if let Some(there) = origin.length().map(|length| length.saturating_sub(start))
         && there != wanted
     {
         return Err(origin.error(format!(
             "the shape {} of {dtype} needs {wanted} bytes after the header, and there are {there}",
-            shown(&shape)
+            message::shape(&shape)
         )));
     }
     Ok(Array { origin: origin.clone(), dtype, big_endian: true, shape, start })

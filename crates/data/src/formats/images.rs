@@ -2,35 +2,50 @@
 
 use std::{
     io::Cursor,
+    ops::Range,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
 use image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
-use ndarray::{Array3, Axis, stack};
+use ndarray::{Array3, ArrayD, Axis, IxDyn, stack};
 use rayon::prelude::*;
+use taste_choice::Choice;
 
-use super::Found;
+use super::{Format, Found, ends};
 use crate::{
-    Error, Layout, Options,
+    Error, Keep, Layout, Options, Problem,
     origin::{Origin, described},
     prepare::resize,
-    skips::{HINT, Skips, too_many},
+    skips::{Skips, too_many},
     source::{Batches, Facts, Rows, Source, elements},
+};
+
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "image",
+        usage: "x.png, x.jpg, or a folder of them",
+        about: "PNG and JPEG; the images of a folder lie in it, or in a subfolder for each class",
+    },
+    endings: &[".png", ".jpg", ".jpeg"],
+    files: ["image", "images"],
+    starts: Some(starts),
+    is_text: false,
+    in_folder: |name| ends(name, &[".png", ".jpg", ".jpeg"]),
+    together: None,
+    open,
 };
 
 #[derive(Debug)]
 struct Images {
     root: PathBuf,
     files: Vec<PathBuf>,
-    /// The number of each file's class, if every file has one.
+    /// The number of each file's class, if every file has one and labels are wanted.
     classes: Option<Vec<i64>>,
     channels: usize,
     /// Whether the model decides about grey and colour.
     channels_wanted: bool,
     resize: Option<(usize, usize)>,
-    /// Whether how data are read was settled before.
-    settled: bool,
     /// The first file that could be read, and its height and width.
     first: PathBuf,
     size: (usize, usize),
@@ -41,12 +56,12 @@ struct Images {
 }
 
 /// Whether bytes start as PNG or JPEG do.
-pub(super) fn starts(opening: &[u8]) -> bool {
+fn starts(opening: &[u8]) -> bool {
     opening.starts_with(b"\x89PNG\r\n\x1a\n") || opening.starts_with(b"\xff\xd8\xff")
 }
 
 /// A single image.
-pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let path = found.origin.path();
     open_files(path, vec![path.to_owned()], None, options)
 }
@@ -71,7 +86,7 @@ pub(super) fn open_files(
                     return Err(Error::at(root, too_many()));
                 }
             }
-            Err(why) => return Err(Error::at(file, format!("{why}{HINT}"))),
+            Err(reason) => return Err(Error::at(file, Problem::Entry { line: None, reason })),
         }
     }
     let Some((first, (size, grey))) = found else {
@@ -90,7 +105,6 @@ pub(super) fn open_files(
         channels,
         channels_wanted: wanted.is_some(),
         resize: options.resize,
-        settled: options.settled,
         first,
         size,
         facts,
@@ -114,10 +128,8 @@ fn channels_of(wanted: &[usize], pixels: usize) -> Option<usize> {
 fn reader(file: &Path) -> Result<ImageReader<Cursor<Vec<u8>>>, String> {
     /// The largest image file.
     const MOST_BYTES: u64 = 1 << 29;
-    let bytes = Origin::of(file).and_then(|o| o.opening(MOST_BYTES)).map_err(|e| match e {
-        Error::File { message, .. } => message,
-        other => other.to_string(),
-    })?;
+    let bytes = Origin::of(file).and_then(|o| o.opening(MOST_BYTES));
+    let bytes = bytes.map_err(|e| e.problem().to_string())?;
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
     }
@@ -147,7 +159,7 @@ fn broken(problem: image::ImageError) -> String {
 /// Why one image stops everything, or can be left out.
 enum Bad {
     Unreadable(String),
-    Misfit(String),
+    Misfit(Problem),
 }
 
 impl Images {
@@ -156,53 +168,83 @@ impl Images {
         let image = image.map_err(Bad::Unreadable)?;
         if self.channels == 1 && !self.channels_wanted && image.color().has_color() {
             let first = self.first.display();
-            return Err(Bad::Misfit(format!("it is in colour, and {first} is grey")));
+            return Err(Bad::Misfit(format!("it is in colour, and {first} is grey").into()));
         }
         let pixels = pixels(&image, self.channels);
         let (_, height, width) = pixels.dim();
         match self.resize {
             Some(size) if size != (height, width) => Ok(resize(&pixels.view(), size)),
-            None if self.size != (height, width) => {
-                let (first, (h, w)) = (self.first.display(), self.size);
-                let remedy = if self.settled {
-                    "a detector that was fitted with --resize brings all to one size"
-                } else {
-                    "--resize brings all to one size"
-                };
-                Err(Bad::Misfit(format!(
-                    "it is {height} × {width}, and {first} is {h} × {w}; {remedy}"
-                )))
-            }
+            None if self.size != (height, width) => Err(Bad::Misfit(Problem::ImageSize {
+                size: (height, width),
+                first: self.first.clone(),
+                first_size: self.size,
+            })),
             _ => Ok(pixels),
         }
     }
 
-    fn batch(&self, from: usize, to: usize) -> Result<Option<Rows>, Error> {
-        let decoded: Vec<_> =
-            self.files[from..to].par_iter().map(|file| self.decode(file)).collect();
-        let (mut good, mut labels) = (Vec::new(), Vec::new());
-        for (place, result) in (from..to).zip(decoded) {
+    /// Which images can be read, if that is known: by their numbers, their places among the files.
+    fn known(&self) -> Option<impl Iterator<Item = (usize, usize)>> {
+        self.count().map(|count| (0..count).map(|number| (number, self.skips.place(number))))
+    }
+
+    /// Images by number and place.
+    fn numbered(&self, wanted: &[(usize, usize)]) -> Result<Rows, Error> {
+        let decoding = wanted.par_iter().map(|&(_, place)| self.decode(&self.files[place]));
+        let decoded: Vec<_> = taste_threads::within(|| decoding.collect());
+        let mut images = Vec::new();
+        for (&(_, place), result) in wanted.iter().zip(decoded) {
+            let file = &self.files[place];
+            images.push(result.map_err(|bad| match bad {
+                Bad::Unreadable(why) if self.skip_bad => {
+                    Error::at(file, format!("{why}, and it could be read before"))
+                }
+                Bad::Unreadable(reason) => Error::at(file, Problem::Entry { line: None, reason }),
+                Bad::Misfit(problem) => Error::at(file, problem),
+            })?);
+        }
+        Ok(self.rows(wanted, &images))
+    }
+
+    /// The images at some places that can be read, numbered from `next` on, as far as they are wanted; notes the others.
+    fn first_seen(
+        &self,
+        places: Range<usize>,
+        next: &mut usize,
+        keep: &Keep<'_>,
+    ) -> Result<Rows, Error> {
+        let decoding = self.files[places.clone()].par_iter().map(|file| self.decode(file));
+        let decoded: Vec<_> = taste_threads::within(|| decoding.collect());
+        let (mut wanted, mut images) = (Vec::new(), Vec::new());
+        for (place, result) in places.zip(decoded) {
             let file = &self.files[place];
             match result {
                 Ok(pixels) => {
-                    good.push(pixels);
-                    labels.extend(self.classes.as_ref().map(|c| c[place]));
+                    if keep(*next) {
+                        wanted.push((*next, place));
+                        images.push(pixels);
+                    }
+                    *next += 1;
                 }
-                Err(Bad::Unreadable(why)) if self.skip_bad => {
+                Err(Bad::Unreadable(why)) => {
                     if !self.skips.note(place, file.display().to_string(), why) {
                         return Err(Error::at(&self.root, too_many()));
                     }
                 }
-                Err(Bad::Unreadable(why)) => return Err(Error::at(file, format!("{why}{HINT}"))),
-                Err(Bad::Misfit(why)) => return Err(Error::at(file, why)),
+                Err(Bad::Misfit(problem)) => return Err(Error::at(file, problem)),
             }
         }
-        if good.is_empty() {
-            return Ok(None);
-        }
-        let views: Vec<_> = good.iter().map(|picture| picture.view()).collect();
-        let values = stack(Axis(0), &views).expect("pictures of one size").into_dyn();
-        Ok(Some(Rows { values, labels: self.classes.is_some().then_some(labels) }))
+        Ok(self.rows(&wanted, &images))
+    }
+
+    fn rows(&self, wanted: &[(usize, usize)], images: &[Array3<f32>]) -> Rows {
+        let views: Vec<_> = images.iter().map(|image| image.view()).collect();
+        let values = match &views[..] {
+            [] => ArrayD::zeros(IxDyn(&[&[0], &self.facts.sample[..]].concat())),
+            views => stack(Axis(0), views).expect("images of one size").into_dyn(),
+        };
+        let labels = self.classes.as_ref().map(|c| wanted.iter().map(|w| c[w.1]).collect());
+        Rows { index: wanted.iter().map(|w| w.0).collect(), values, labels }
     }
 }
 
@@ -215,19 +257,26 @@ impl Source for Images {
         if self.skip_bad { self.counted.get().copied() } else { Some(self.files.len()) }
     }
 
-    fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
-        let mut rows = 0;
-        let starts = (0..self.files.len()).step_by(most.max(1));
-        Ok(Box::new(starts.filter_map(move |from| {
-            let to = self.files.len().min(from + most);
-            let batch = self.batch(from, to);
-            if let Ok(Some(batch)) = &batch {
-                rows += batch.values.shape()[0];
+    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
+        let most = most.max(1);
+        if let Some(known) = self.known() {
+            let wanted: Vec<(usize, usize)> = known.filter(|w| keep(w.0)).collect();
+            let starts = (0..wanted.len()).step_by(most);
+            return Ok(Box::new(
+                starts.map(move |start| {
+                    self.numbered(&wanted[start..wanted.len().min(start + most)])
+                }),
+            ));
+        }
+        let mut next = 0;
+        let starts = (0..self.files.len()).step_by(most);
+        Ok(Box::new(starts.map(move |start| {
+            let end = self.files.len().min(start + most);
+            let rows = self.first_seen(start..end, &mut next, &keep)?;
+            if end == self.files.len() {
+                let _ = self.counted.set(next);
             }
-            if to == self.files.len() && batch.is_ok() {
-                let _ = self.counted.set(rows);
-            }
-            batch.transpose()
+            Ok(rows)
         })))
     }
 

@@ -10,53 +10,68 @@ mod npy;
 mod npz;
 mod parquet;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use crate::{Error, Options, npy::MAGIC, origin::Origin, source::Source};
+use taste_choice::{Choice, Entry};
+
+use crate::{Error, Options, Problem, origin::Origin, source::Source};
+
+/// The formats of data that can be read. A new one is one file and one line here.
+pub const FORMATS: &[Format] = &[
+    npy::FORMAT,
+    npz::FORMAT,
+    parquet::FORMAT,
+    images::FORMAT,
+    cifar::FORMAT,
+    idx::FORMAT,
+    csv::FORMAT,
+];
+
+/// A format: how to recognise it by content, or else by name, and how to open it.
+pub struct Format {
+    /// What users read of it.
+    pub choice: Choice,
+    /// How the names of its files end, before any `.gz`.
+    pub endings: &'static [&'static str],
+    /// What one file is called, and several.
+    files: [&'static str; 2],
+    /// Whether bytes start as such a file does; none where files start like anything.
+    starts: Option<fn(&[u8]) -> bool>,
+    /// Whether files of text that no name or content tells apart are taken for this.
+    is_text: bool,
+    /// Whether a file with this name (in small letters, without `.gz`) in a folder is data of it.
+    in_folder: fn(&str) -> bool,
+    /// Which of its files in a folder make a data set, and in which order; none for images, which may lie in subfolders.
+    together: Option<Together>,
+    open: Open,
+}
+
+type Together = fn(Vec<PathBuf>) -> Result<Vec<PathBuf>, Problem>;
+type Open = fn(&Found, &Options) -> Result<Box<dyn Source>, Error>;
+
+impl Entry for Format {
+    fn choice(&self) -> &Choice {
+        &self.choice
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Format").field(&self.choice.name).finish()
+    }
+}
 
 /// A file that is to be opened.
-pub(crate) struct Found {
+struct Found {
     origin: Origin,
     /// Its first bytes, decompressed.
     opening: Vec<u8>,
     /// The member of an archive that is asked for.
     member: Option<String>,
 }
-
-/// A format: how to recognise it by content, or else by name, and how to open it.
-struct Format {
-    name: &'static str,
-    starts: fn(&[u8]) -> bool,
-    endings: &'static [&'static str],
-    open: Open,
-}
-
-type Open = fn(&Found, &Options) -> Result<Box<dyn Source>, Error>;
-
-const FORMATS: &[Format] = &[
-    Format { name: "npy", starts: |b| b.starts_with(MAGIC), endings: &[".npy"], open: npy::open },
-    Format { name: "npz", starts: |b| b.starts_with(b"PK"), endings: &[".npz"], open: npz::open },
-    Format {
-        name: "Parquet",
-        starts: |b| b.starts_with(b"PAR1"),
-        endings: &[".parquet", ".pq"],
-        open: parquet::open,
-    },
-    Format {
-        name: "PNG or JPEG",
-        starts: images::starts,
-        endings: &[".png", ".jpg", ".jpeg"],
-        open: images::open,
-    },
-    Format { name: "CIFAR's .bin", starts: |_| false, endings: &[".bin"], open: cifar::open },
-    Format { name: "IDX", starts: idx::starts, endings: &["-ubyte", ".idx"], open: idx::open },
-    Format {
-        name: "CSV",
-        starts: |_| false,
-        endings: &[".csv", ".tsv", ".tab", ".txt"],
-        open: csv::open,
-    },
-];
 
 /// Opens a file by what it holds.
 pub(crate) fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Source>, Error> {
@@ -67,18 +82,20 @@ pub(crate) fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Source
         return Err(origin.error("it is empty"));
     }
     let name = origin.file_name();
-    let named = |f: &&Format| f.endings.iter().any(|ending| name.ends_with(ending));
-    let by_name = FORMATS.iter().find(named);
-    // The bytes of CIFAR and of text have no mark, and may start like anything.
-    let unmarked =
-        by_name.filter(|f| !(f.starts)(&opening) && [".bin", ".csv"].contains(&f.endings[0]));
-    let by_content = || FORMATS.iter().find(|f| (f.starts)(&opening));
-    let as_text = || FORMATS.last().filter(|_| is_text(&opening));
+    let by_name = FORMATS.iter().find(|f| ends(&name, f.endings));
+    // A name decides alone where files start like anything, and perhaps as those of another format do.
+    let unmarked = by_name.filter(|f| f.starts.is_none());
+    let by_content = || FORMATS.iter().find(|f| f.starts.is_some_and(|starts| starts(&opening)));
+    let as_text = || FORMATS.iter().find(|f| f.is_text && is_text(&opening));
     let Some(format) = unmarked.or_else(by_content).or(by_name).or_else(as_text) else {
-        let names: Vec<&str> = FORMATS.iter().map(|f| f.name).collect();
+        let names: Vec<&str> = FORMATS.iter().map(|f| f.choice.name).collect();
         return Err(origin.error(format!("its format is not known; {} are", names.join(", "))));
     };
     (format.open)(&Found { origin, opening, member }, options)
+}
+
+fn ends(name: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Splits `x.npz:member`, unless there is a file of that very name.
@@ -94,4 +111,27 @@ fn split_member(path: &Path) -> (PathBuf, Option<String>) {
 
 fn is_text(opening: &[u8]) -> bool {
     opening.iter().all(|&b| b >= 0x20 || matches!(b, b'\t' | b'\n' | b'\r'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_endings_are_unique_and_described() {
+        let all = |of: fn(&Format) -> Vec<&'static str>| -> Vec<&str> {
+            FORMATS.iter().flat_map(of).collect()
+        };
+        for mut names in [all(|f| vec![f.choice.name]), all(|f| f.endings.to_vec())] {
+            let before = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), before);
+        }
+        for Format { choice, endings, .. } in FORMATS {
+            assert!(!choice.usage.is_empty() && !choice.about.is_empty(), "{}", choice.name);
+            assert!(!endings.is_empty(), "{}", choice.name);
+        }
+        assert_eq!(FORMATS.iter().filter(|f| f.is_text).count(), 1);
+    }
 }

@@ -2,19 +2,38 @@
 
 use std::path::PathBuf;
 
+use taste_choice::Choice;
+
 use super::{
-    Found,
+    Format, Found,
     array::{Array, ArraySource},
+    ends, folder,
 };
 use crate::{
     Error, Options,
-    npy::{self, Preamble, Problem},
+    npy::{MAGIC, Preamble, Problem},
     origin::Origin,
     source::Source,
 };
 
-pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>, Error> {
-    let labels = labels_beside(found).map(|path| array(&Origin::of(&path)?)).transpose()?;
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "npy",
+        usage: "x.npy, or a folder of them",
+        about: "an array of NumPy, samples along its first axis; labels in x-labels.npy beside it",
+    },
+    endings: &[".npy"],
+    files: ["NumPy file", "NumPy files"],
+    starts: Some(|bytes| bytes.starts_with(MAGIC)),
+    is_text: false,
+    in_folder: |name| ends(name, &[".npy"]) && !ends(name, &["-labels.npy"]),
+    together: Some(folder::by_number),
+    open,
+};
+
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+    let labels = labels_beside(found).filter(|_| options.labels);
+    let labels = labels.map(|path| array(&Origin::of(&path)?)).transpose()?;
     Ok(Box::new(ArraySource::new(array(&found.origin)?, labels)?))
 }
 
@@ -35,9 +54,8 @@ pub(super) fn array(origin: &Origin) -> Result<Array, Error> {
         }
     };
     let Preamble { dtype, big_endian, shape, start, .. } = inner().map_err(|p| match p {
-        Problem::Io(e) => origin.refused(&e),
-        other if origin.length().is_some() => npy::Error::new(origin.path(), other).into(),
-        other => origin.error(other),
+        Problem::Io(e) => origin.error(e),
+        other => origin.error(crate::Problem::Npy(other)),
     })?;
     Ok(Array { origin: origin.clone(), dtype, big_endian, shape, start })
 }

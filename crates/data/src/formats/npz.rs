@@ -2,20 +2,36 @@
 
 use std::{fs::File, io::BufReader, path::Path};
 
+use taste_choice::Choice;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::{
-    Found,
+    Format, Found,
     array::{Array, ArraySource},
-    npy,
+    ends, folder, npy,
 };
 use crate::{
     Error, Options,
-    origin::{Member, Origin, described},
+    origin::{Member, Origin},
     source::Source,
 };
 
-pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>, Error> {
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "npz",
+        usage: "x.npz, or x.npz:MEMBER",
+        about: "arrays of NumPy in an archive; labels in the member y, labels or target",
+    },
+    endings: &[".npz"],
+    files: npy::FORMAT.files,
+    starts: Some(|bytes| bytes.starts_with(b"PK")),
+    is_text: false,
+    in_folder: |name| ends(name, &[".npz"]),
+    together: Some(folder::by_number),
+    open,
+};
+
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let path = found.origin.path();
     let members = members(path)?;
     let names = || members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -36,7 +52,8 @@ pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>,
     let array = |member: &Member| -> Result<Array, Error> {
         npy::array(&Origin::member(path, member.clone()))
     };
-    let labels = labels_of(&samples.name, &members).map(array).transpose()?;
+    let labels = labels_of(&samples.name, &members).filter(|_| options.labels);
+    let labels = labels.map(array).transpose()?;
     let samples = array(samples)?;
     // Labels of another part, as of the training data, are no error.
     let labels = labels.filter(|l| l.shape.iter().product::<usize>() == samples.rows());
@@ -45,7 +62,7 @@ pub(super) fn open(found: &Found, _options: &Options) -> Result<Box<dyn Source>,
 
 /// The arrays of an archive, in its order.
 fn members(path: &Path) -> Result<Vec<Member>, Error> {
-    let file = File::open(path).map_err(|e| Error::at(path, described(&e)))?;
+    let file = File::open(path).map_err(|e| Error::at(path, e))?;
     let broken = |e| Error::at(path, format!("the zip archive can't be read: {e}"));
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(broken)?;
     let mut members = Vec::new();

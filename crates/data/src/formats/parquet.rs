@@ -30,12 +30,31 @@ use parquet::{
     file::metadata::RowGroupMetaData,
 };
 
-use super::Found;
+use taste_choice::Choice;
+use taste_files::message::shortened;
+
+use super::{Format, Found, ends, folder};
 use crate::{
-    Error, Layout, Options,
-    columns::{Selection, cut, select, short},
-    origin::{Origin, described},
+    Error, Keep, Layout, Options, Problem,
+    columns::{Selection, select},
+    error::MOST_NAME,
+    origin::Origin,
     source::{Batches, Facts, MOST_ELEMENTS, Rows, Source},
+};
+
+pub(super) const FORMAT: Format = Format {
+    choice: Choice {
+        name: "parquet",
+        usage: "x.parquet, or a folder of them",
+        about: "a table of numbers and of lists of numbers",
+    },
+    endings: &[".parquet", ".pq"],
+    files: ["Parquet file", "Parquet files"],
+    starts: Some(|bytes| bytes.starts_with(b"PAR1")),
+    is_text: false,
+    in_folder: |name| ends(name, &[".parquet", ".pq"]),
+    together: Some(folder::by_name),
+    open,
 };
 
 #[derive(Debug)]
@@ -56,7 +75,7 @@ const MOST_NAMES: usize = 4096;
 /// The name that pandas gives to numbers of rows.
 const ROW_NUMBERS: &str = "__index_level_0__";
 
-pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
+fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let origin = found.origin.clone();
     if origin.length().is_none() {
         return Err(origin
@@ -70,17 +89,15 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
     let fields = metadata.schema().fields();
     let names: Vec<String> = fields.iter().map(|f| f.name().clone()).collect();
     let numbers_of_rows = names.iter().position(|name| name == ROW_NUMBERS);
-    let selection = select(&names, numbers_of_rows, options).map_err(|e| origin.error(e))?;
+    let selection = select(&names, true, numbers_of_rows, options).map_err(|e| origin.error(e))?;
     for &column in selection.taken.iter().chain(&selection.label) {
         let field = &fields[column];
         let list = item(field.data_type()).is_some() && selection.label != Some(column);
         if !is_number(field.data_type()) && !list {
-            return Err(origin.error(format!(
-                "column {:?} holds {}, not numbers{}",
-                short(field.name()),
-                short(&field.data_type().to_string()),
-                if options.settled { "" } else { "; --exclude leaves it out" }
-            )));
+            return Err(origin.error(Problem::NotNumbers {
+                column: shortened(field.name(), MOST_NAME),
+                holds: shortened(&field.data_type().to_string(), MOST_NAME),
+            }));
         }
     }
     let bytes =
@@ -99,7 +116,7 @@ pub(super) fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, 
 }
 
 fn open_plain(path: &Path) -> Result<File, Error> {
-    File::open(path).map_err(|e| Error::at(path, described(&e)))
+    File::open(path).map_err(|e| Error::at(path, e))
 }
 
 fn refused(origin: &Origin, problem: &ParquetError) -> Error {
@@ -107,7 +124,7 @@ fn refused(origin: &Origin, problem: &ParquetError) -> Error {
     let line = problem.lines().next().unwrap_or_default();
     // Errors come wrapped in the names of the layers that they went through.
     let core = line.rsplit("error: ").next().unwrap_or(line);
-    origin.error(format!("the Parquet file can't be read: {}", cut(core, 160)))
+    origin.error(format!("the Parquet file can't be read: {}", shortened(core, 160)))
 }
 
 /// Runs a part of the decoder, which panics on some damaged files.
@@ -296,7 +313,7 @@ impl Table {
         }
         let labels = self.selection.label.map(|column| self.labels(batch, column, first));
         let values = ArrayD::from_shape_vec(IxDyn(&[n, width]), values).expect("n rows");
-        Ok(Rows { values, labels: labels.transpose()? })
+        Ok(Rows { index: (first..first + n).collect(), values, labels: labels.transpose()? })
     }
 
     /// Puts the entries of a column where they belong.
@@ -321,7 +338,7 @@ impl Table {
             if place.len() != entries {
                 return Err(self.origin.error(format!(
                     "column {:?} has a list of {} entries in row {} and one of {entries} before: all must have one length",
-                    short(&self.names[column]),
+                    shortened(&self.names[column], MOST_NAME),
                     place.len(),
                     first + row
                 )));
@@ -340,11 +357,11 @@ impl Table {
             if v.fract() == 0.0 && v.abs() < 1e15 {
                 return Ok(v as i64);
             }
-            let name = short(&self.names[column]);
-            Err(self.origin.error(format!(
+            let name = shortened(&self.names[column], MOST_NAME);
+            Err(self.origin.error(Problem::Labels(format!(
                 "column {name:?}: the label of row {} is {v}, not a whole number",
                 first + row
-            )))
+            ))))
         };
         found.into_iter().enumerate().map(label).collect()
     }
@@ -359,16 +376,21 @@ impl Source for Table {
         Some(self.count)
     }
 
-    fn batches(&self, most: usize) -> Result<Batches<'_>, Error> {
+    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
         let mut batches = self.reader(most)?;
-        let mut next = 0;
-        Ok(Box::new(std::iter::from_fn(move || {
-            let batch = self.next(&mut batches).transpose()?;
-            let first = next;
-            Some(batch.and_then(|batch| {
-                next += batch.num_rows();
-                self.rows(&batch, first)
-            }))
-        })))
+        let mut passed = 0;
+        let mut next = move || -> Result<Option<Rows>, Error> {
+            let Some(batch) = self.next(&mut batches)? else {
+                if passed == self.count {
+                    return Ok(None);
+                }
+                let message = format!("it declares {} rows and holds {passed}", self.count);
+                return Err(self.origin.error(message));
+            };
+            let first = passed;
+            passed += batch.num_rows();
+            Ok(Some(self.rows(&batch, first)?.kept(&keep)))
+        };
+        Ok(Box::new(std::iter::from_fn(move || next().transpose()).fuse()))
     }
 }

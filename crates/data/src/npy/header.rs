@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use taste_files::message::shortened;
+
 use super::Problem;
 
 /// Element types of files.
@@ -129,7 +131,7 @@ impl Header {
         Self::write_padded(dtype, shape, 0)
     }
 
-    /// The same with at least `length` bytes in all, so that the shape can be filled in later.
+    /// What [`write`](Self::write) gives, with at least `length` bytes in all, so that the shape can be filled in later.
     pub(crate) fn write_padded(dtype: DType, shape: &[usize], length: usize) -> Vec<u8> {
         let kind = DType::ALL.iter().find(|(d, ..)| *d == dtype).map_or("", |(_, kind, _)| kind);
         let order = if dtype.size() == 1 { '|' } else { '<' };
@@ -251,7 +253,7 @@ impl<'a> Parser<'a> {
         }
         let descr = self.string()?;
         let unsupported = || {
-            let shown: String = descr.chars().take(20).collect();
+            let shown = shortened(descr, 20);
             Problem::Unsupported(match descr.trim_start_matches(['<', '>', '|', '=']) {
                 "O" => "object (pickled Python objects)".to_owned(),
                 "c8" | "c16" => format!("complex ({shown})"),

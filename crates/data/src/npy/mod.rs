@@ -23,6 +23,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use taste_files::message;
+
 pub use header::DType;
 pub(crate) use header::{Header, MAGIC};
 pub use read::{Elements, Reader};
@@ -50,6 +52,11 @@ impl Error {
     /// What is wrong with it.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The file, and what is wrong with it.
+    pub(crate) fn into_parts(self) -> (PathBuf, Problem) {
+        (self.path, self.problem)
     }
 }
 
@@ -86,10 +93,10 @@ pub enum Problem {
     )]
     ColumnOrder,
     /// A shape whose size can't be counted.
-    #[error("the shape {} has more elements than can be counted", shown(.0))]
+    #[error("the shape {} has more elements than can be counted", message::shape(.0))]
     TooLarge(Vec<u64>),
     /// Shape and data disagree.
-    #[error("the shape {} of {dtype} needs {wanted} bytes after the header, and there are {found}{}", shown(shape),
+    #[error("the shape {} of {dtype} needs {wanted} bytes after the header, and there are {found}{}", message::shape(shape),
             if found < wanted { ": the file is cut off" } else { "" })]
     WrongSize {
         /// The declared shape.
@@ -102,7 +109,7 @@ pub enum Problem {
         found: u64,
     },
     /// Rows that are not there, or an array without rows.
-    #[error("no rows {start} to {end} in an array of shape {}", shown(shape))]
+    #[error("no rows {start} to {end} in an array of shape {}", message::shape(shape))]
     NoSuchRows {
         /// The first.
         start: usize,
@@ -114,8 +121,8 @@ pub enum Problem {
     /// Rows that do not fit the array that is written.
     #[error(
         "rows of shape {} do not fit into an array of shape {} that has {done} rows already",
-        shown(got),
-        shown(shape)
+        message::shape(got),
+        message::shape(shape)
     )]
     Misfit {
         /// What was appended.
@@ -126,21 +133,11 @@ pub enum Problem {
         done: usize,
     },
     /// Fewer rows than promised.
-    #[error("{done} rows were written of an array of shape {}", shown(shape))]
+    #[error("{done} rows were written of an array of shape {}", message::shape(shape))]
     Unfinished {
         /// How many rows there are.
         done: usize,
         /// The shape of the whole.
         shape: Vec<usize>,
     },
-}
-
-/// A shape as `NumPy` prints it, cut short if it is long.
-pub(crate) fn shown<T: ToString>(shape: &[T]) -> String {
-    const MOST: usize = 8;
-    let mut sizes: Vec<String> = shape.iter().take(MOST).map(ToString::to_string).collect();
-    if shape.len() > MOST {
-        sizes.push("…".to_owned());
-    }
-    format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })
 }

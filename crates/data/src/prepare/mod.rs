@@ -5,11 +5,12 @@ mod resize;
 mod shape;
 
 use ndarray::{ArrayD, Axis, IxDyn};
+use taste_files::message;
 
 pub(crate) use resize::resize;
 use shape::{Plan, Turn};
 
-use crate::{Error, Options, npy::shown, source::Facts};
+use crate::{Error, Options, Problem, source::Facts};
 
 /// The steps, decided once for a file.
 #[derive(Clone, Debug)]
@@ -25,9 +26,9 @@ pub(crate) struct Prepare {
 impl Prepare {
     /// Decides what has to be done, or says why nothing would help.
     pub(crate) fn new(name: &str, facts: &Facts, options: &Options) -> Result<Self, Error> {
-        let refused = |message: String| Error::File { path: name.to_owned(), message };
+        let refused = |problem: Problem| Error::new(name, problem);
         let plan = Plan::new(facts, options).map_err(refused)?;
-        let (resize, pad) = match plan.picture {
+        let (resize, pad) = match plan.image {
             Some([_, height, width]) => {
                 let resize = options.resize.filter(|&size| size != (height, width));
                 let (height, width) = resize.unwrap_or((height, width));
@@ -35,7 +36,7 @@ impl Prepare {
             }
             None => (None, None),
         };
-        check_numbers(&plan, options).map_err(refused)?;
+        check_numbers(&plan, options).map_err(|e| refused(Problem::Setting(e)))?;
         let divisor = if facts.bytes && !options.raw { 255.0 } else { 1.0 };
         let (mean, std) = (options.mean.clone(), options.std.clone());
         Ok(Self { plan, resize, pad, divisor, mean, std })
@@ -94,7 +95,7 @@ fn check_numbers(plan: &Plan, options: &Options) -> Result<(), String> {
             return Err(format!(
                 "{what} has {} numbers, and a sample of shape {} has {channels} channels: give one number, or one for each",
                 numbers.len(),
-                shown(&plan.last)
+                message::shape(&plan.last)
             ));
         }
         if let Some(bad) = numbers.iter().find(|v| !v.is_finite()) {

@@ -1,4 +1,4 @@
-//! Pictures of another size: a triangle filter that widens when a picture shrinks, as PIL and torchvision use by default.
+//! Images of another size: a triangle filter that widens when an image shrinks, as PIL and torchvision use by default.
 
 use ndarray::{Array3, ArrayD, ArrayView2, ArrayView3, Axis, Ix3, IxDyn};
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ struct Taps {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "positions within the picture"
+    reason = "positions within the image"
 )]
 fn taps(from: usize, to: usize) -> Vec<Taps> {
     let scale = from as f64 / to as f64;
@@ -30,15 +30,12 @@ fn taps(from: usize, to: usize) -> Vec<Taps> {
     (0..to).map(tap).collect()
 }
 
-/// A picture (C × H × W) in another size.
-pub(crate) fn resize(
-    picture: &ArrayView3<'_, f32>,
-    (height, width): (usize, usize),
-) -> Array3<f32> {
-    let (channels, h, w) = picture.dim();
+/// An image (C × H × W) in another size.
+pub(crate) fn resize(image: &ArrayView3<'_, f32>, (height, width): (usize, usize)) -> Array3<f32> {
+    let (channels, h, w) = image.dim();
     let (rows, columns) = (taps(h, height), taps(w, width));
     let mut resized = Array3::zeros((channels, height, width));
-    for (from, mut to) in picture.outer_iter().zip(resized.outer_iter_mut()) {
+    for (from, mut to) in image.outer_iter().zip(resized.outer_iter_mut()) {
         let wide = filtered(&from, &columns);
         to.assign(&filtered(&wide.t(), &rows).t());
     }
@@ -57,16 +54,18 @@ fn filtered(plane: &ArrayView2<'_, f32>, taps: &[Taps]) -> ndarray::Array2<f32> 
     result
 }
 
-/// Pictures (N × C × H × W) in another size.
-pub(super) fn all(pictures: &ArrayD<f32>, (height, width): (usize, usize)) -> ArrayD<f32> {
-    let &[n, channels, ..] = pictures.shape() else { return pictures.clone() };
+/// Images (N × C × H × W) in another size.
+pub(super) fn all(images: &ArrayD<f32>, (height, width): (usize, usize)) -> ArrayD<f32> {
+    let &[n, channels, ..] = images.shape() else { return images.clone() };
     let mut resized = ArrayD::zeros(IxDyn(&[n, channels, height, width]));
-    let from: Vec<_> = pictures.outer_iter().collect();
+    let from: Vec<_> = images.outer_iter().collect();
     let to: Vec<_> = resized.axis_iter_mut(Axis(0)).collect();
-    from.into_par_iter().zip(to).for_each(|(from, mut to)| {
-        if let Ok(picture) = from.into_dimensionality::<Ix3>() {
-            to.assign(&resize(&picture, (height, width)));
-        }
+    taste_threads::within(|| {
+        from.into_par_iter().zip(to).for_each(|(from, mut to)| {
+            if let Ok(image) = from.into_dimensionality::<Ix3>() {
+                to.assign(&resize(&image, (height, width)));
+            }
+        });
     });
     resized
 }

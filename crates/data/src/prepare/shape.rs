@@ -1,8 +1,9 @@
 //! Which axes a file has, which the model wants, and the way from one to the other.
 
+use taste_files::message;
+
 use crate::{
-    Layout, Options,
-    npy::shown,
+    Layout, Options, Problem,
     source::{Facts, elements},
 };
 
@@ -20,8 +21,8 @@ pub(super) struct Plan {
     /// The shape before the first turn.
     pub(super) first: Vec<usize>,
     pub(super) first_turn: Turn,
-    /// Channels, height and width after the first turn, if it is a picture.
-    pub(super) picture: Option<[usize; 3]>,
+    /// Channels, height and width after the first turn, if it is an image.
+    pub(super) image: Option<[usize; 3]>,
     /// The axis of the channels, with the batch in front, and their number.
     pub(super) channel_axis: usize,
     pub(super) channels: usize,
@@ -31,39 +32,39 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(facts: &Facts, options: &Options) -> Result<Self, String> {
+    pub(super) fn new(facts: &Facts, options: &Options) -> Result<Self, Problem> {
         let wanted = options.sample_shape.as_deref();
         let plan = match facts.sample[..] {
-            [a, b, c] => Self::of_picture([a, b, c], channels_last([a, b, c], facts, options)),
+            [a, b, c] => Self::of_image([a, b, c], channels_last([a, b, c], facts, options)),
             [h, w] if facts.bytes || resized(options) || wanted.is_some_and(|s| s.len() == 3) => {
-                Self::of_picture([1, h, w], false)
+                Self::of_image([1, h, w], false)
             }
             _ => Self::of_numbers(facts, wanted),
         };
-        if resized(options) && plan.picture.is_none() {
-            let shape = shown(&facts.sample);
-            return Err(format!(
-                "samples of shape {shape} are no pictures, so they can't be resized or padded"
-            ));
+        if resized(options) && plan.image.is_none() {
+            let shape = message::shape(&facts.sample);
+            return Err(Problem::Setting(format!(
+                "samples of shape {shape} are no images, so they can't be resized or padded"
+            )));
         }
         plan.sized(options)?.fitted(facts, options)
     }
 
-    fn of_picture(shape: [usize; 3], channels_last: bool) -> Self {
+    fn of_image(shape: [usize; 3], channels_last: bool) -> Self {
         let [a, b, c] = shape;
-        let picture = if channels_last { [c, a, b] } else { shape };
+        let image = if channels_last { [c, a, b] } else { shape };
         Self {
             first: shape.to_vec(),
             first_turn: if channels_last { Turn::ChannelsFirst } else { Turn::None },
-            picture: Some(picture),
+            image: Some(image),
             channel_axis: 1,
-            channels: picture[0],
+            channels: image[0],
             last_turn: Turn::None,
-            last: picture.to_vec(),
+            last: image.to_vec(),
         }
     }
 
-    /// Rows that are no pictures, or flat ones of which the model makes pictures.
+    /// Rows that are no images, or flat ones of which the model makes images.
     fn of_numbers(facts: &Facts, wanted: Option<&[usize]>) -> Self {
         let product = |shape: &[usize]| elements(shape).ok();
         let shape = match wanted {
@@ -76,7 +77,7 @@ impl Plan {
         Self {
             first: shape.to_vec(),
             first_turn: Turn::None,
-            picture: None,
+            image: None,
             channel_axis: if last { 3 } else { usize::from(!shape.is_empty()) },
             channels: if last { shape[2] } else { shape.first().copied().unwrap_or(1) },
             last_turn: Turn::None,
@@ -84,18 +85,19 @@ impl Plan {
         }
     }
 
-    /// With the size that pictures are brought to.
-    fn sized(mut self, options: &Options) -> Result<Self, String> {
-        let Some([channels, height, width]) = self.picture else { return Ok(self) };
+    /// With the size that images are brought to.
+    fn sized(mut self, options: &Options) -> Result<Self, Problem> {
+        let Some([channels, height, width]) = self.image else { return Ok(self) };
         let (height, width) = options.resize.unwrap_or((height, width));
         let (padded_height, padded_width) = options.pad.unwrap_or((height, width));
         if height == 0 || width == 0 {
-            return Err(format!("pictures can't be resized to {height} × {width}"));
+            let message = format!("images can't be resized to {height} × {width}");
+            return Err(Problem::Setting(message));
         }
         if padded_height < height || padded_width < width {
-            return Err(format!(
-                "pictures of {height} × {width} can't be padded to {padded_height} × {padded_width}, which is smaller"
-            ));
+            return Err(Problem::Setting(format!(
+                "images of {height} × {width} can't be padded to {padded_height} × {padded_width}, which is smaller"
+            )));
         }
         self.last = vec![channels, padded_height, padded_width];
         elements(&self.last)?;
@@ -104,13 +106,13 @@ impl Plan {
     }
 
     /// With the shape that the model wants.
-    fn fitted(mut self, facts: &Facts, options: &Options) -> Result<Self, String> {
+    fn fitted(mut self, facts: &Facts, options: &Options) -> Result<Self, Problem> {
         let Some(wanted) = options.sample_shape.as_deref() else { return Ok(self) };
         if self.last == wanted {
             return Ok(self);
         }
         let same = elements(wanted).ok() == elements(&self.last).ok();
-        if let (Some(_), &[channels, height, width]) = (self.picture, &self.last[..]) {
+        if let (Some(_), &[channels, height, width]) = (self.image, &self.last[..]) {
             if wanted == [height, width, channels] {
                 self.last_turn = Turn::ChannelsLast;
             } else if wanted.len() <= 1 && self.first_turn == Turn::ChannelsFirst {
@@ -126,7 +128,14 @@ impl Plan {
             self.last = wanted.to_vec();
             return Ok(self);
         }
-        Err(mismatch(&self, facts, wanted, options.settled))
+        let only_size = matches!((self.image, wanted), (Some([channels, ..]), &[first, _, last])
+            if channels == first || channels == last);
+        Err(Problem::Shape {
+            found: facts.sample.clone(),
+            wanted: wanted.to_vec(),
+            columns: facts.columns.clone(),
+            only_size,
+        })
     }
 }
 
@@ -151,42 +160,10 @@ fn channels_last(shape: [usize; 3], facts: &Facts, options: &Options) -> bool {
             let channels = if few(z) && !few(x) { z } else { x };
             a != channels && c == channels
         }
-        // As it is, if it fits so; but bytes that look like pictures are turned there and back again, so that numbers
+        // As it is, if it fits so; but bytes that look like images are turned there and back again, so that numbers
         // for each channel meet the channels.
         Some(wanted) if wanted == shape => by_looks,
         Some(wanted) if wanted == [c, a, b] => true,
         _ => by_looks,
     }
-}
-
-fn mismatch(plan: &Plan, facts: &Facts, wanted: &[usize], settled: bool) -> String {
-    let found = shown(&facts.sample);
-    let want = shown(wanted);
-    let mut sentence = match &facts.columns {
-        Some(columns) => {
-            let mut named: Vec<&str> = columns.iter().map(String::as_str).collect();
-            // What does not belong is often last: the label.
-            if named.len() > 12 {
-                named.splice(10..named.len() - 2, ["…"]);
-            }
-            let remedy =
-                if settled { "" } else { "; choose them with --columns, --exclude and --label" };
-            format!(
-                "{} columns ({}) can't be made samples of shape {want}, which the model takes{remedy}",
-                columns.len(),
-                named.join(", ")
-            )
-        }
-        None => format!("samples of shape {found} can't be made {want}, which the model takes"),
-    };
-    if let (Some([channels, ..]), &[a, _, c]) = (plan.picture, wanted)
-        && (channels == a || channels == c)
-    {
-        sentence.push_str(if settled {
-            "; a detector that was fitted with --resize or --pad changes the size of pictures"
-        } else {
-            "; --resize and --pad change the size of pictures"
-        });
-    }
-    sentence
 }

@@ -11,7 +11,7 @@ use std::{io, path::Path};
 use output::Output;
 use taste_files::AtomicFile;
 
-use crate::Error;
+use crate::{Error, Problem};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +137,11 @@ impl TableWriter {
             ("npy", Some(column)) => {
                 let message =
                     format!("the column {:?} is text, which an array can't hold", column.name);
-                return Err(Error::at(path, message));
+                return Err(Error::at(path, Problem::Table(message)));
             }
             _ => {
                 let message = "a table's name must end in .csv, .jsonl, .parquet or .npy";
-                return Err(Error::at(path, message));
+                return Err(Error::at(path, Problem::Table(message.to_owned())));
             }
         }
         let start = |file: AtomicFile| match ending.as_str() {
@@ -151,7 +151,9 @@ impl TableWriter {
             _ => Ok(jsonl::start(Output::File(file), columns)),
         };
         let name = path.display().to_string();
-        let rows = AtomicFile::create(path).and_then(start).map_err(|e| Error::write(&name, e))?;
+        let rows = AtomicFile::create(path)
+            .and_then(start)
+            .map_err(|e| Error::new(&name, Problem::Write(e)))?;
         Ok(Self { name, columns: columns.to_vec(), rows })
     }
 
@@ -160,7 +162,9 @@ impl TableWriter {
         let name = "standard output".to_owned();
         let output = Output::standard();
         let rows = match format {
-            TextFormat::Csv => csv::start(output, columns).map_err(|e| Error::write(&name, e))?,
+            TextFormat::Csv => {
+                csv::start(output, columns).map_err(|e| Error::new(&name, Problem::Write(e)))?
+            }
             TextFormat::Jsonl => jsonl::start(output, columns),
         };
         Ok(Self { name, columns: columns.to_vec(), rows })
@@ -171,19 +175,19 @@ impl TableWriter {
         if row.len() != self.columns.len() {
             let message =
                 format!("a row of {} values for {} columns", row.len(), self.columns.len());
-            return Err(Error::File { path: self.name.clone(), message });
+            return Err(Error::new(&self.name, Problem::Table(message)));
         }
         if let Some((value, column)) = row.iter().zip(&self.columns).find(|(v, c)| !v.fits(c.kind))
         {
             let message = format!("{value:?} in the column {:?} of {:?}", column.name, column.kind);
-            return Err(Error::File { path: self.name.clone(), message });
+            return Err(Error::new(&self.name, Problem::Table(message)));
         }
-        self.rows.row(row).map_err(|e| Error::write(&self.name, e))
+        self.rows.row(row).map_err(|e| Error::new(&self.name, Problem::Write(e)))
     }
 
     /// Writes what is left, and gives a file its name.
     pub fn finish(self) -> Result<(), Error> {
         let finished = self.rows.finish().and_then(Output::finish);
-        finished.map_err(|e| Error::write(&self.name, e))
+        finished.map_err(|e| Error::new(&self.name, Problem::Write(e)))
     }
 }

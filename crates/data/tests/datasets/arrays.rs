@@ -3,7 +3,9 @@
 use ndarray::array;
 use taste_data::{Dataset, Options, Samples};
 
-use crate::files::{Folder, all, gzip, idx, npy, npy_f32, read, refused, same, shaped, zip};
+use crate::files::{
+    Folder, all, gzip, idx, labelled, npy, npy_f32, read, refused, same, shaped, zip,
+};
 
 #[test]
 fn arrays_are_read_compressed_or_not_with_labels_beside_them() {
@@ -13,13 +15,13 @@ fn arrays_are_read_compressed_or_not_with_labels_beside_them() {
     let packed = folder.put("y.npy.gz", gzip(&npy_f32("(7, 2)", &values)));
     let labels: Vec<u8> = (0..7i64).flat_map(i64::to_le_bytes).collect();
     folder.put("x-labels.npy", npy("<i8", "(7,)", &labels));
-    let found = read(&plain, &Options::default()).unwrap();
+    let found = read(&plain, &labelled()).unwrap();
     assert_eq!(found.values.iter().copied().collect::<Vec<_>>(), values);
     assert_eq!(found.labels, Some((0..7).collect()));
-    let again = read(&packed, &Options::default()).unwrap();
+    let again = read(&packed, &labelled()).unwrap();
     assert_eq!((again.values, again.labels), (found.values, None));
     folder.put("x-labels.npy", npy("<i8", "(3,)", &labels[..24]));
-    let refused = read(&plain, &Options::default()).unwrap_err();
+    let refused = read(&plain, &labelled()).unwrap_err();
     assert!(refused.contains("labels of shape (3,) do not go with 7 samples"), "{refused}");
 }
 
@@ -47,10 +49,10 @@ fn archives_give_the_array_that_is_meant() {
     let y = npy("|u1", "(4,)", &[3, 2, 1, 0]);
     for deflated in [false, true] {
         let path = folder.put("one.npz", zip(&[("arr_0.npy", x.clone())], deflated));
-        assert_eq!(read(&path, &Options::default()).unwrap().labels, None);
+        assert_eq!(read(&path, &labelled()).unwrap().labels, None);
         let members = [("x.npy", x.clone()), ("y.npy", y.clone())];
         let path = folder.put("two.npz", zip(&members, deflated));
-        let found = read(&path, &Options::default()).unwrap();
+        let found = read(&path, &labelled()).unwrap();
         assert_eq!(found.values, array![[1.0f32], [2.0], [3.0], [4.0]].into_dyn());
         assert_eq!(found.labels, Some(vec![3, 2, 1, 0]));
         let split = [
@@ -59,13 +61,13 @@ fn archives_give_the_array_that_is_meant() {
             ("y_train.npy", y.clone()),
         ];
         let path = folder.put("split.npz", zip(&split, deflated));
-        let choose = refused(&path, &Options::default());
+        let choose = refused(&path, &labelled());
         assert!(choose.contains("x_train, x_test, y_train; choose one"), "{choose}");
-        let train = read(&folder.path("split.npz:x_train"), &Options::default()).unwrap();
+        let train = read(&folder.path("split.npz:x_train"), &labelled()).unwrap();
         assert_eq!(train.labels, Some(vec![3, 2, 1, 0]));
-        let test = read(&folder.path("split.npz:x_test"), &Options::default()).unwrap();
+        let test = read(&folder.path("split.npz:x_test"), &labelled()).unwrap();
         assert_eq!((test.values, test.labels), (array![[9.0f32]].into_dyn(), None));
-        let missing = read(&folder.path("split.npz:z"), &Options::default()).unwrap_err();
+        let missing = read(&folder.path("split.npz:z"), &labelled()).unwrap_err();
         assert!(missing.contains("no member \"z\""), "{missing}");
     }
 }
@@ -76,7 +78,7 @@ fn idx_finds_its_labels() {
     let images = idx(8, &[2, 2, 3], &[0, 51, 102, 153, 204, 255, 1, 2, 3, 4, 5, 6]);
     let path = folder.put("t10k-images-idx3-ubyte.gz", gzip(&images));
     folder.put("t10k-labels-idx1-ubyte", idx(8, &[2], &[7, 2]));
-    let found = read(&path, &Options::default()).unwrap();
+    let found = read(&path, &labelled()).unwrap();
     assert_eq!(found.values.shape(), [2, 1, 2, 3]);
     assert!(same(found.values[[0, 0, 1, 2]], 1.0));
     assert_eq!(found.labels, Some(vec![7, 2]));
@@ -103,12 +105,14 @@ fn cifar_is_told_by_the_length_of_its_records() {
     folder.put("ten/data_batch_2.bin.gz", gzip(&ten(3)));
     folder.put("ten/data_batch_10.bin", ten(5));
     folder.put("ten/test_batch.bin", ten(8));
-    let found = read(&folder.path("ten"), &shaped(&[3, 32, 32])).unwrap();
+    let options = Options { labels: true, ..shaped(&[3, 32, 32]) };
+    let found = read(&folder.path("ten"), &options).unwrap();
     assert_eq!(found.labels, Some(vec![1, 2, 3, 4, 5, 6]));
     assert!(same(found.values[[0, 2, 31, 31]], 0.2));
     let hundred =
         folder.put("hundred/train.bin", [record(&[4, 90], 0), record(&[5, 91], 0)].concat());
-    assert_eq!(read(&hundred, &Options::default()).unwrap().labels, Some(vec![90, 91]));
+    assert_eq!(read(&hundred, &labelled()).unwrap().labels, Some(vec![90, 91]));
+    assert_eq!(read(&hundred, &Options::default()).unwrap().labels, None);
     let cut = folder.put("cut.bin", &ten(0)[..5000]);
     assert!(refused(&cut, &Options::default()).contains("no whole number of CIFAR records"));
 }
@@ -135,4 +139,19 @@ fn chunks_are_bounded_however_many_rows_are_asked_for() {
     let set = Dataset::open(&path, &Options::default()).unwrap();
     let first = set.chunks(usize::MAX).unwrap().next().unwrap().unwrap();
     assert_eq!(first.len(), 32);
+}
+
+#[test]
+fn damaged_labels_stop_only_those_who_ask_for_them() {
+    let folder = Folder::new();
+    let images = folder.put("t-images-idx3-ubyte", idx(8, &[2, 1, 1], &[51, 102]));
+    folder.put("t-labels-idx1-ubyte", "damaged");
+    let array = folder.put("x.npy", npy_f32("(2, 1)", &[0.2, 0.4]));
+    folder.put("x-labels.npy", "damaged");
+    for path in [images, array] {
+        let found = read(&path, &Options::default()).unwrap();
+        assert_eq!(found.labels, None, "{}", path.display());
+        assert_eq!(found.values.iter().copied().collect::<Vec<_>>(), [0.2, 0.4]);
+        assert!(read(&path, &labelled()).unwrap_err().contains("labels"), "{}", path.display());
+    }
 }

@@ -89,6 +89,11 @@ pub(crate) fn shaped(shape: &[usize]) -> Options {
     Options { sample_shape: Some(shape.to_vec()), ..Options::default() }
 }
 
+/// With labels.
+pub(crate) fn labelled() -> Options {
+    Options { labels: true, ..Options::default() }
+}
+
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, RgbaImage};
-use taste_data::{Dataset, Options, Samples};
+use taste_data::{Dataset, ErrorKind, Options, Problem, Samples};
 
 use crate::files::{Folder, all, read, refused, same, shaped};
 
@@ -29,7 +29,8 @@ fn subfolders_are_classes_and_images_have_names() {
     save(grey(4, 2, 0), &folder.path("ant/0.PNG"));
     folder.put("ant/notes.txt", "not an image");
     folder.put("ant/._0.png", "not an image either");
-    let set = Dataset::open(folder.root(), &shaped(&[3, 2, 4])).unwrap();
+    let options = Options { labels: true, ..shaped(&[3, 2, 4]) };
+    let set = Dataset::open(folder.root(), &options).unwrap();
     assert_eq!(set.count(), Some(3));
     let found = all(&set).unwrap();
     assert_eq!(found.labels, Some(vec![0, 0, 1]));
@@ -53,11 +54,9 @@ fn the_model_decides_between_grey_and_colour() {
     assert_eq!(read(&path, &shaped(&[12])).unwrap().values.shape(), [1, 12]);
     assert!(same(read(&path, &shaped(&[2, 2, 3])).unwrap().values[[0, 0, 0, 1]], 0.2));
     assert_eq!(read(&path, &Options::default()).unwrap().values.shape(), [1, 3, 2, 2]);
-    let found = refused(&path, &shaped(&[3, 8, 8]));
-    assert!(
-        found.contains("(3, 2, 2) can't be made (3, 8, 8)") && found.contains("--resize"),
-        "{found}"
-    );
+    let error = Dataset::open(&path, &shaped(&[3, 8, 8])).unwrap_err();
+    assert!(error.to_string().contains("(3, 2, 2) can't be made (3, 8, 8)"), "{error}");
+    assert!(matches!(error.problem(), Problem::Shape { only_size: true, .. }), "{error:?}");
 }
 
 #[test]
@@ -81,12 +80,16 @@ fn images_of_two_sizes_need_resizing() {
     let folder = Folder::new();
     save(grey(4, 4, 9), &folder.path("a.png"));
     save(grey(6, 4, 9), &folder.path("b.png"));
-    let sentence = read(folder.root(), &Options::default()).unwrap_err();
+    let set = Dataset::open(folder.root(), &Options::default()).unwrap();
+    let error = set.chunks(2).unwrap().next().unwrap().unwrap_err();
+    let sentence = error.to_string();
     assert!(sentence.contains("b.png: it is 4 × 6, and"), "{sentence}");
-    assert!(sentence.contains("a.png is 4 × 4; --resize brings"), "{sentence}");
-    let settled = Options { settled: true, ..Options::default() };
-    let sentence = read(folder.root(), &settled).unwrap_err();
-    assert!(sentence.contains("a detector that was fitted with --resize"), "{sentence}");
+    assert!(sentence.ends_with("a.png is 4 × 4"), "{sentence}");
+    assert_eq!(error.kind(), ErrorKind::Shape);
+    assert!(matches!(
+        error.problem(),
+        Problem::ImageSize { size: (4, 6), first_size: (4, 4), first } if first.ends_with("a.png")
+    ));
     let resize = Options { resize: Some((2, 5)), raw: true, ..Options::default() };
     let found = read(folder.root(), &resize).unwrap();
     assert_eq!(found.values.shape(), [2, 1, 2, 5]);
@@ -107,8 +110,9 @@ fn bad_images_stop_everything_or_are_left_out_by_name() {
     folder.put("0.png", "");
     folder.put("2.png", &whole[..whole.len() - 20]);
     folder.put("5.jpg", "this is text");
-    let sentence = read(folder.root(), &Options::default()).unwrap_err();
-    assert!(sentence.contains("0.png: it is empty; --skip-bad"), "{sentence}");
+    let error = Dataset::open(folder.root(), &Options::default()).unwrap_err();
+    assert!(error.place().ends_with("0.png") && error.problem().to_string() == "it is empty");
+    assert_eq!(error.kind(), ErrorKind::Entry);
     let options = Options { skip_bad: true, raw: true, ..Options::default() };
     let set = Dataset::open(folder.root(), &options).unwrap();
     assert_eq!(set.count(), None);

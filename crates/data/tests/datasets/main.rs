@@ -6,5 +6,6 @@ mod hostile;
 mod images;
 mod prepare;
 mod properties;
+mod selections;
 mod tables;
 mod writing;

@@ -100,7 +100,7 @@ fn numbers_for_each_channel_meet_the_channels_in_every_layout() {
 }
 
 #[test]
-fn pictures_are_padded_in_the_middle_before_they_are_normalised() {
+fn images_are_padded_in_the_middle_before_they_are_normalised() {
     let folder = Folder::new();
     let path = folder.put("x.npy", npy("|u1", "(1, 1, 2)", &[255, 51]));
     let options = Options { pad: Some((3, 5)), mean: vec![1.0], ..shaped(&[1, 3, 5]) };
@@ -113,7 +113,7 @@ fn pictures_are_padded_in_the_middle_before_they_are_normalised() {
     let huge = Options { pad: Some((1 << 40, 1 << 40)), ..Options::default() };
     assert!(refused(&path, &huge).contains("has more than"));
     let flat = folder.put("f.npy", npy_f32("(1, 4)", &[0.0; 4]));
-    assert!(refused(&flat, &options).contains("no pictures"));
+    assert!(refused(&flat, &options).contains("no images"));
 }
 
 #[test]

@@ -13,12 +13,21 @@ use arrow_array::{
 };
 use ndarray::{ArrayD, IxDyn, array};
 use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
-use taste_data::{Dataset, Options, Samples};
+use taste_data::{Dataset, ErrorKind, Options, Problem, Samples};
 
 use crate::files::{Folder, all, gzip, read, refused, same, shaped};
 
 fn labelled(label: &str) -> Options {
-    Options { label: Some(label.to_owned()), ..Options::default() }
+    Options { labels: true, label: Some(label.to_owned()), ..Options::default() }
+}
+
+/// What the error is about that a file is refused with.
+fn kind(path: &Path, options: &Options) -> ErrorKind {
+    let set = match Dataset::open(path, options) {
+        Ok(set) => set,
+        Err(error) => return error.kind(),
+    };
+    set.chunks(9).unwrap().next().unwrap().expect_err("refused").kind()
 }
 
 fn names(list: &[&str]) -> Vec<String> {
@@ -76,10 +85,15 @@ fn columns_are_chosen_by_name() {
     assert!(missing.contains("no column \"c\"; there are id, a, b, class"), "{missing}");
     assert!(refused(&path, &labelled("klass")).contains("no column \"klass\""));
     let text = refused(&path, &labelled("class"));
-    assert!(text.contains("line 2: column \"id\": \"r1\" is not a number; --skip-bad"), "{text}");
+    assert_eq!(text, ": line 2: column \"id\": \"r1\" is not a number");
+    assert_eq!(kind(&path, &labelled("class")), ErrorKind::Entry);
     let label = refused(&path, &Options { columns: names(&["a"]), ..labelled("id") });
     assert!(label.contains("\"r1\" is not a whole number: labels are"), "{label}");
-    assert!(!label.contains("--skip-bad"), "{label}");
+    let options = Options { columns: names(&["a"]), ..labelled("id") };
+    assert_eq!(kind(&path, &options), ErrorKind::Label);
+    // Nobody asks for the labels: they may be words.
+    let found = read(&path, &Options { labels: false, ..options }).unwrap();
+    assert_eq!((found.values, found.labels), (array![[1f32], [3.0]].into_dyn(), None));
     let mismatch = refused(&path, &Options { columns: names(&["a", "b"]), ..shaped(&[3]) });
     assert!(
         mismatch.contains("2 columns (a, b) can't be made samples of shape (3,)"),
@@ -92,8 +106,14 @@ fn columns_are_chosen_by_name() {
         mismatch.contains("31 columns (c0, c1, ") && mismatch.contains("c9, …, c29, label)"),
         "{mismatch}"
     );
-    let settled = refused(&wide, &Options { settled: true, ..shaped(&[30]) });
-    assert!(mismatch.contains("--label") && !settled.contains("--"), "{settled}");
+    let error = Dataset::open(&wide, &shaped(&[30])).unwrap_err();
+    let Problem::Shape { found, wanted, columns, only_size: false } = error.problem() else {
+        panic!("{error:?}");
+    };
+    assert_eq!(
+        (&found[..], &wanted[..], columns.as_deref()),
+        (&[31][..], &[30][..], Some(&many[..]))
+    );
 }
 
 #[test]
@@ -111,7 +131,7 @@ fn bad_lines_stop_everything_or_are_left_out_by_number() {
     let folder = Folder::new();
     let path = folder.put("a.csv", b"a,b\n1,2\n3\n4,5\n6,caf\xe9\n7,8\n1,2,3\n9,10\n11,12\n");
     let sentence = refused(&path, &Options::default());
-    assert_eq!(sentence, ": line 3: 1 cells where there are 2 columns; --skip-bad leaves such out");
+    assert_eq!(sentence, ": line 3: 1 cells where there are 2 columns");
     let options = Options { skip_bad: true, ..Options::default() };
     let set = Dataset::open(&path, &options).unwrap();
     for _ in 0..2 {
@@ -202,7 +222,8 @@ fn parquet_columns_are_chosen_and_converted() {
     ];
     let path = parquet(&folder.path("t.parquet"), columns, 3);
     let text = refused(&path, &Options::default());
-    assert!(text.contains("column \"name\" holds Utf8, not numbers; --exclude"), "{text}");
+    assert_eq!(text, ": column \"name\" holds Utf8, not numbers");
+    assert_eq!(kind(&path, &Options::default()), ErrorKind::Column);
     let options = Options { exclude: names(&["name"]), ..labelled("y") };
     let set = Dataset::open(&path, &options).unwrap();
     assert_eq!((set.count(), set.columns().unwrap()), (Some(4), &names(&["x", "on"])[..]));
@@ -252,8 +273,8 @@ fn lists_of_numbers_are_flattened() {
     let path = parquet(&folder.path("r.parquet"), vec![("v", Arc::new(ragged))], 9);
     let sentence = refused(&path, &Options::default());
     assert!(sentence.contains("a list of 2 entries in row 1 and one of 1 before"), "{sentence}");
-    let picture = ListArray::from_iter_primitive::<UInt8Type, _, _>(vec![Some(vec![Some(51); 4])]);
-    let path = parquet(&folder.path("p.parquet"), vec![("image", Arc::new(picture))], 9);
+    let image = ListArray::from_iter_primitive::<UInt8Type, _, _>(vec![Some(vec![Some(51); 4])]);
+    let path = parquet(&folder.path("p.parquet"), vec![("image", Arc::new(image))], 9);
     let found = read(&path, &shaped(&[1, 2, 2])).unwrap().values;
     assert_eq!(found, ArrayD::from_elem(IxDyn(&[1, 1, 2, 2]), 0.2));
 }
@@ -298,7 +319,7 @@ fn a_folder_of_several_kinds_is_refused_and_each_is_counted() {
     folder.put("x.npy", "");
     folder.put("x-labels.npy", "");
     let sentence = refused(folder.root(), &Options::default());
-    assert!(sentence.contains("holds 1 NumPy file and 2 pictures"), "{sentence}");
+    assert!(sentence.contains("holds 1 NumPy file and 2 images"), "{sentence}");
 }
 
 #[test]
@@ -306,24 +327,24 @@ fn other_tables_are_read_by_the_names_of_the_first() {
     let folder = Folder::new();
     let options = Options { exclude: names(&["id"]), ..labelled("class") };
     let first = folder.put("first.csv", "id,a,class,b\n7,1,0,2\n");
-    let pinned = Dataset::open(&first, &options).unwrap().pinned(&options);
-    assert_eq!(pinned.columns, ["a", "b"]);
+    let named = Dataset::open(&first, &options).unwrap().options_naming_columns(&options);
+    assert_eq!(named.columns, ["a", "b"]);
     let expected = array![[1.0f32, 2.0]].into_dyn();
     for (name, text) in [
         ("first.csv", "id,a,class,b\n7,1,0,2\n"),
         ("turned.csv", "b,a\n2,1\n"),
         ("more.csv", "b,c,a,class\n2,x,1,setosa\n"),
     ] {
-        assert_eq!(read(&folder.put(name, text), &pinned).unwrap().values, expected, "{name}");
+        assert_eq!(read(&folder.put(name, text), &named).unwrap().values, expected, "{name}");
     }
-    let missing = refused(&folder.put("missing.csv", "a,c\n1,2\n"), &pinned);
+    let missing = refused(&folder.put("missing.csv", "a,c\n1,2\n"), &named);
     assert!(missing.contains("no column \"b\"; there are a, c"), "{missing}");
-    let bare = refused(&folder.put("bare.csv", "1,2\n"), &pinned);
+    let bare = refused(&folder.put("bare.csv", "1,2\n"), &named);
     assert!(bare.contains("no column \"a\"") && bare.contains("no names"), "{bare}");
     // Without names, or with one name for several columns, places are all there is.
     for text in ["1,2\n", "a,a\n1,2\n"] {
         let plain = Options::default();
         let set = Dataset::open(&folder.put("plain.csv", text), &plain).unwrap();
-        assert_eq!(set.pinned(&plain), plain);
+        assert_eq!(set.options_naming_columns(&plain), plain);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use taste_data::{Column, Error, Kind, Options, TableWriter, Value};
+use taste_data::{Column, Kind, Options, TableWriter, Value};
 
 use crate::files::{Folder, read};
 
@@ -83,17 +83,4 @@ fn misuse_is_an_error() {
     drop(table);
     assert!(error("no/t.csv", &columns()).contains("it can't be written: there is no folder"));
     assert_eq!(fs::read_dir(folder.root()).unwrap().count(), 0);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_and_a_closed_pipe_are_told_apart() {
-    let closed = Error::Write {
-        path: "standard output".to_owned(),
-        source: std::io::ErrorKind::BrokenPipe.into(),
-    };
-    let full =
-        Error::Write { path: "x.csv".to_owned(), source: std::io::ErrorKind::StorageFull.into() };
-    assert!(closed.is_broken_pipe() && !full.is_broken_pipe());
-    assert!(full.to_string().starts_with("x.csv: it can't be written"));
 }

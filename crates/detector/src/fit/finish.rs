@@ -26,6 +26,9 @@ pub(super) struct Finish {
 impl Finish {
     /// Samples with entries that are no numbers have no score, whatever the method makes of them.
     pub(super) fn new(job: &mut Job<'_>, mut statistic: Statistic) -> Result<Self, Error> {
+        let parts = statistic.parts.iter().map(|p| p.name.as_str());
+        let outputs: Vec<&str> = OWN.into_iter().chain(parts).collect();
+        job.draft.reserve(&outputs);
         let (x, shape) = (job.draft.input(), job.draft.sample_shape());
         let mut b = job.draft.build();
         let guard = decision::guard(&mut b, x)?;
@@ -135,7 +138,7 @@ fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> M
     let draft = &job.draft;
     ModelFacts {
         file: job.model.name().to_owned(),
-        sha256: job.model.sha256(),
+        sha256: job.model.onnx().sha256().unwrap_or_default(),
         input: draft.input_name().to_owned(),
         output: draft.output_name().to_owned(),
         prediction,

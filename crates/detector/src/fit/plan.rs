@@ -32,7 +32,8 @@ pub(super) fn plan(
                 Of::Input => None,
                 Of::Value(id) => {
                     Some(outputs.iter().position(|o| o.1 == id).unwrap_or_else(|| {
-                        outputs.push((format!("watch_{}", outputs.len()), id));
+                        outputs
+                            .push((format!("{}_watch_{}", draft.input_name(), outputs.len()), id));
                         outputs.len() - 1
                     }))
                 }

@@ -4,7 +4,7 @@
 //! are merged as the leaves of a binary tree: [0, 1], [2, 3], then [0…3], and so on. What is a node of that tree depends on
 //! the rows alone; so does the result.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 use taste_stats::{covariance::Covariance, moments::Moments};
@@ -53,20 +53,14 @@ impl Blocks {
         Self { size: size.max(1), nodes: BTreeMap::new() }
     }
 
-    /// Rows of a block.
-    pub(super) fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Adds the sums of the rows from `first` up to `end`: of a whole block, or of a part of one.
+    /// Adds the sums of some rows: of a whole block, or of a part of one.
     pub(super) fn add(
         &mut self,
-        first: u64,
-        end: u64,
+        rows: Range<u64>,
         whole: bool,
         sums: Vec<Sum>,
     ) -> Result<(), Error> {
-        self.insert(first, Node { level: whole.then_some(0), end, sums })
+        self.insert(rows.start, Node { level: whole.then_some(0), end: rows.end, sums })
     }
 
     /// Adds what another part of the data gave.
@@ -137,7 +131,7 @@ mod tests {
         while start < to {
             let end = to.min((start / 8 + 1) * 8);
             let whole = end - start == 8;
-            blocks.add(start as u64, end as u64, whole, leaf(&rows[start..end])).expect("new");
+            blocks.add(start as u64..end as u64, whole, leaf(&rows[start..end])).expect("new");
             start = end;
         }
         blocks

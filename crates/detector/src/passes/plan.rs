@@ -108,6 +108,11 @@ impl Plan {
         self.parts.source
     }
 
+    /// Whether a row is of the share that the pass looks at.
+    pub fn holds(&self, row: u64) -> bool {
+        self.parts.share.holds(row)
+    }
+
     /// At which rows data can be cut without changing a bit of the result: at multiples of this number.
     pub fn block(&self) -> u64 {
         self.parts.block

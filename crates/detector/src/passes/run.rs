@@ -19,13 +19,22 @@ pub(crate) fn run(
     let total = data.count().map(|n| parts.share.count(n));
     let tell = |done| report(progress, Stage { purpose: &parts.purpose, done, total });
     tell(0)?;
-    let mut worker = Worker::new(plan, engine)?;
+    let mut worker = Worker::new(plan, engine, 0)?;
     let entries = parts.sample_shape.iter().product::<usize>().max(1);
-    for chunk in data.chunks((READ / entries).clamp(16, 4096))? {
-        worker.update(&chunk?)?;
+    let rows = (READ / entries).clamp(16, 4096);
+    let chunks = match data.count() {
+        Some(_) => data.chunks_where(rows, Box::new(|row| plan.holds(row as u64)))?,
+        // Its rows are counted on the way.
+        None => data.chunks(rows)?,
+    };
+    let mut end = 0;
+    for chunk in chunks {
+        let chunk = chunk?;
+        end = chunk.index.last().map_or(end, |last| *last as u64 + 1);
+        worker.update(&chunk)?;
         tell(worker.taken())?;
     }
-    worker.finish()
+    worker.finish(data.count().map_or(end, |count| count as u64))
 }
 
 /// Gathers something of samples as they are, all of them, on this machine.

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayD, ArrayView1, ArrayViewD, Axis, IxDyn};
 use taste_data::Chunk;
-use taste_engine::Model;
+use taste_engine::{Batch, Model, Session};
 use taste_stats::{covariance::Covariance, moments::Moments, random::hash};
 
 use super::{
@@ -11,48 +11,43 @@ use super::{
     drawn::Draw,
     state::{Counts, Kept},
 };
-use crate::{Engine, Error, refused, scorer::Runner};
+use crate::{Engine, Error, refused};
 
-/// Goes through a part of the data for a plan.
+/// Goes through a part of the data for a plan: the rows from a first one on, up to some end.
+///
+/// Only rows of the plan's share count, so a reader that knows [`Plan::holds`] may leave the others out.
 pub struct Worker<'p> {
     plan: &'p Plan,
-    runner: Option<Runner>,
+    session: Option<Session>,
     state: State,
     /// Samples that wait until a chunk is full.
-    waiting: Vec<Sample>,
-    /// The block at hand, and the sums of its rows so far.
-    block: Option<Block>,
+    waiting: Waiting,
+    /// The first row of this part of the data.
+    first: u64,
+    /// The block at hand, and its sums.
+    block: Option<u64>,
     sums: Vec<Sum>,
 }
 
-/// The rows of a block so far.
-struct Block {
-    first: u64,
-    last: u64,
-    rows: u64,
-}
-
-struct Sample {
-    key: u64,
-    label: Option<i64>,
+#[derive(Default)]
+struct Waiting {
+    keys: Vec<u64>,
+    labels: Vec<Option<i64>>,
+    /// One sample after the other.
     values: Vec<f32>,
 }
 
 impl<'p> Worker<'p> {
-    /// Prepares to go through a part of the data.
-    pub fn new(plan: &'p Plan, engine: &Engine) -> Result<Self, Error> {
+    /// Prepares to go through the rows from `first` on.
+    pub fn new(plan: &'p Plan, engine: &Engine, first: u64) -> Result<Self, Error> {
         let parts = plan.parts();
-        let runner = match &parts.network {
+        let session = match &parts.network {
             None => None,
             Some(network) => {
                 let model = Model::from_bytes("the graph of a pass", &network.onnx)?;
                 let names: Vec<&str> = network.outputs.iter().map(String::as_str).collect();
-                Some(Runner::new(
-                    engine.backend.load(&model, &names, engine.threads)?,
-                    &network.input,
-                    &parts.sample_shape,
-                    network.batch,
-                ))
+                let session = engine.backend.load(&model, &names, engine.threads)?;
+                Some(session.with_batch(network.batch.map_or(Batch::Open, Batch::Fixed)))
             }
         };
         let state = State {
@@ -61,7 +56,15 @@ impl<'p> Worker<'p> {
             kept: Vec::new(),
             blocks: Blocks::new(parts.block),
         };
-        Ok(Self { plan, runner, state, waiting: Vec::new(), block: None, sums: Vec::new() })
+        Ok(Self {
+            plan,
+            session,
+            state,
+            waiting: Waiting::default(),
+            first,
+            block: None,
+            sums: Vec::new(),
+        })
     }
 
     /// How many samples of the plan's share it has seen.
@@ -74,96 +77,87 @@ impl<'p> Worker<'p> {
         let parts = self.plan.parts();
         for (at, &index) in chunk.index.iter().enumerate() {
             let row = index as u64;
-            self.turn_to(row)?;
-            self.state.counts.offered += 1;
-            self.state.counts.checksum = self.state.counts.checksum.wrapping_add(hash(0, row));
-            if !parts.share.holds(row) {
+            if !self.plan.holds(row) {
                 continue;
             }
             self.state.counts.taken += 1;
             if parts.gathers.is_empty() {
                 continue;
             }
-            let values = chunk.values.index_axis(Axis(0), at).iter().copied().collect();
-            let label = chunk.labels.as_ref().map(|l| l[at]);
-            self.waiting.push(Sample { key: row, label, values });
-            if self.waiting.len() >= parts.chunk {
+            let block = row / parts.block;
+            if self.block != Some(block) {
+                self.close(row)?;
+                self.block = Some(block);
+            }
+            self.waiting.keys.push(row);
+            self.waiting.labels.push(chunk.labels.as_ref().map(|l| l[at]));
+            self.waiting.values.extend(chunk.values.index_axis(Axis(0), at));
+            if self.waiting.keys.len() >= parts.chunk {
                 self.flush()?;
             }
         }
         Ok(())
     }
 
-    /// What was gathered.
-    pub fn finish(mut self) -> Result<State, Error> {
-        self.close()?;
+    /// What was gathered of the rows up to `end`.
+    pub fn finish(mut self, end: u64) -> Result<State, Error> {
+        self.close(end)?;
+        let counts = &mut self.state.counts;
+        counts.offered = end.saturating_sub(self.first);
+        counts.checksum = (self.first..end).fold(0, |sum: u64, row| sum.wrapping_add(hash(0, row)));
         Ok(self.state)
     }
 
-    /// Begins the block of a row, if it is another.
-    fn turn_to(&mut self, row: u64) -> Result<(), Error> {
-        let size = self.state.blocks.size();
-        match &mut self.block {
-            Some(block) if block.first / size == row / size => {
-                block.rows += 1;
-                block.last = row;
-            }
-            _ => {
-                self.close()?;
-                self.block = Some(Block { first: row, last: row, rows: 1 });
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the block at hand.
-    fn close(&mut self) -> Result<(), Error> {
+    /// Ends the block at hand, when all rows before `reached` have been offered.
+    fn close(&mut self, reached: u64) -> Result<(), Error> {
         self.flush()?;
         let sums = std::mem::take(&mut self.sums);
-        if let Some(Block { first, last, rows }) = self.block.take()
+        if let Some(block) = self.block.take()
             && !sums.is_empty()
         {
-            let whole = rows == self.state.blocks.size();
-            self.state.blocks.add(first, last + 1, whole, sums)?;
+            let size = self.plan.parts().block;
+            let (start, end) = (block.saturating_mul(size), (block + 1).saturating_mul(size));
+            let whole = self.first <= start && end <= reached;
+            let rows = start.max(self.first)..end.min(reached);
+            self.state.blocks.add(rows, whole, sums)?;
         }
         Ok(())
     }
 
     /// Runs the samples that wait.
     fn flush(&mut self) -> Result<(), Error> {
-        if self.waiting.is_empty() {
+        let Waiting { keys, labels, values } = std::mem::take(&mut self.waiting);
+        if keys.is_empty() {
             return Ok(());
         }
-        let waiting = std::mem::take(&mut self.waiting);
         let parts = self.plan.parts();
         let width: usize = parts.sample_shape.iter().product();
-        let mut flat = Vec::with_capacity(waiting.len() * width);
-        waiting.iter().for_each(|s| flat.extend(&s.values));
-        let input = Array2::from_shape_vec((waiting.len(), width), flat)
+        let input = Array2::from_shape_vec((keys.len(), width), values)
             .map_err(|_| refused("samples of different sizes"))?;
-        let outputs = match &self.runner {
+        let outputs = match self.session.as_ref().zip(parts.network.as_ref()) {
             None => Vec::new(),
-            Some(runner) => {
+            Some((session, network)) => {
                 let shape: Vec<usize> =
-                    std::iter::once(waiting.len()).chain(parts.sample_shape.clone()).collect();
+                    std::iter::once(keys.len()).chain(parts.sample_shape.clone()).collect();
                 let view = ArrayViewD::from_shape(IxDyn(&shape), input.as_slice().unwrap_or(&[]))
                     .map_err(|e| refused(e.to_string()))?;
-                let results = runner.run(view)?;
+                let results = session.run(&[(&*network.input, view)])?;
                 results.iter().map(|v| matrix(v.to_f32())).collect::<Result<Vec<_>, _>>()?
             }
         };
-        self.gather(&waiting, &input, &outputs)
+        self.gather(&keys, &labels, &input, &outputs)
     }
 
     fn gather(
         &mut self,
-        samples: &[Sample],
+        keys: &[u64],
+        labels: &[Option<i64>],
         input: &Array2<f32>,
         outputs: &[Array2<f32>],
     ) -> Result<(), Error> {
         let parts = self.plan.parts();
         let of = |output: &Option<usize>| output.map_or(input, |i| &outputs[i]);
-        let counts: Vec<bool> = (0..samples.len())
+        let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
                 if !finite(&input.row(i)) {
                     self.state.counts.bad_inputs += 1;
@@ -181,19 +175,19 @@ impl<'p> Worker<'p> {
             let clean = |i: &usize| counts[*i] && (parts.strict || finite(&rows.row(*i)));
             match (&mut self.state.kept[at], gather) {
                 (Kept::Sum(place), _) => {
-                    let picked: Vec<usize> = (0..samples.len()).filter(clean).collect();
+                    let picked: Vec<usize> = (0..keys.len()).filter(clean).collect();
                     add(&mut self.sums[*place], rows, &picked)?;
                 }
                 (Kept::Range { low, high }, _) => {
-                    for row in (0..samples.len()).filter(clean).map(|i| rows.row(i)) {
+                    for row in (0..keys.len()).filter(clean).map(|i| rows.row(i)) {
                         low.iter_mut().zip(&row).for_each(|(l, v)| *l = l.min(*v));
                         high.iter_mut().zip(&row).for_each(|(h, v)| *h = h.max(*v));
                     }
                 }
                 (Kept::Rows(draw), Gather::Rows { whole, .. }) => {
                     let kept = |i: &usize| if *whole { usable(i) } else { clean(i) };
-                    for i in (0..samples.len()).filter(kept) {
-                        draw.offer(samples[i].key, samples[i].label, rows.row(i).iter().copied());
+                    for i in (0..keys.len()).filter(kept) {
+                        draw.offer(keys[i], labels[i], rows.row(i).iter().copied());
                     }
                 }
                 (Kept::Rows(_), _) => {}

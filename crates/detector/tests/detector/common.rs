@@ -21,7 +21,7 @@ pub(crate) const WIDTH: usize = 4;
 
 /// One thread of the embedded engine.
 pub(crate) fn engine() -> Engine {
-    Engine { backend: Backend::Rten, threads: 1 }
+    Engine { backend: Backend::RTEN, threads: 1 }
 }
 
 /// Half of the held-out samples for the tails.

@@ -1,6 +1,9 @@
 //! A detector is one file: what goes in comes out, and it can be edited.
 
-use taste_detector::{Detector, ErrorKind, Scores};
+use std::sync::Arc;
+
+use taste_detector::{Detector, ErrorKind, Fit, Scores};
+use taste_engine::Model;
 use taste_stats::conformal::Rule;
 
 use crate::common::{Column, Distance, engine, fitted, halves, model, normal};
@@ -29,8 +32,16 @@ fn bytes_hold_the_whole_detector() {
         are_equal(&detector, &again);
         assert!(again.to_bytes().expect("bytes") == bytes);
         assert!(Detector::is_one(detector.onnx()) && !Detector::is_one(model().onnx()));
-        assert_eq!(detector.manifest().model.sha256, model().sha256());
     }
+}
+
+#[test]
+fn the_manifest_names_the_model_by_its_bytes() {
+    let bytes = model().onnx().to_bytes().expect("bytes");
+    let model = Model::from_bytes("linear.onnx", &bytes).expect("a model");
+    let fit = Fit::new(&model, Arc::new(Column)).engine(engine());
+    let detector = fit.run(&normal(200, 0.0, 2), None).expect("a detector");
+    assert_eq!(detector.manifest().model.sha256, taste_onnx::sha256(&bytes));
 }
 
 #[test]

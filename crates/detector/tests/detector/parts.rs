@@ -13,7 +13,7 @@ use taste_stats::random::Random;
 /// What a worker makes of some rows, on its way as bytes.
 pub(crate) fn state(plan: &Plan, data: &InMemory, rows: Range<usize>, engine: &Engine) -> State {
     let plan = Plan::from_bytes(&plan.to_bytes().expect("bytes")).expect("a plan");
-    let mut worker = Worker::new(&plan, engine).expect("a worker");
+    let mut worker = Worker::new(&plan, engine, rows.start as u64).expect("a worker");
     // Some rows at a time, whatever the plan's own chunks are.
     for start in rows.clone().step_by(13) {
         let index: Vec<usize> = (start..rows.end.min(start + 13)).collect();
@@ -21,7 +21,7 @@ pub(crate) fn state(plan: &Plan, data: &InMemory, rows: Range<usize>, engine: &E
         let values = data.values().slice_axis(Axis(0), span).to_owned();
         worker.update(&Chunk { index, values, labels: None }).expect("rows");
     }
-    let bytes = worker.finish().expect("a state").to_bytes().expect("bytes");
+    let bytes = worker.finish(rows.end as u64).expect("a state").to_bytes().expect("bytes");
     State::from_bytes(&bytes).expect("a state")
 }
 

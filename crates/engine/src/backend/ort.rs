@@ -10,28 +10,48 @@ use ort::{
     session::{Session as Inner, SessionInputValue, builder::GraphOptimizationLevel},
     value::{DynValue, Tensor, TensorRef},
 };
+use taste_choice::Choice;
 use taste_onnx::{
-    ElemType,
+    ElemType, Values,
     proto::{
-        ValueInfoProto,
+        DataLocation, StringStringEntryProto, ValueInfoProto,
         tensor_shape_proto::{self, dimension},
         type_proto,
     },
 };
 
-use super::{Loaded, Session};
-use crate::{Error, Value};
+use super::{Backend, Engine, Instance, Loaded, Program};
+use crate::{Error, Value, View};
+
+pub(super) const ENGINE: Engine = Engine {
+    choice: Choice {
+        name: "ort",
+        usage: "ort[:LIBRARY]",
+        about: "ONNX Runtime, from a shared library of yours, in single precision",
+    },
+    has_library: true,
+    read,
+};
+
+impl Backend {
+    /// ONNX Runtime, in single precision, from the library that `ORT_DYLIB_PATH` names or the system finds.
+    pub const ORT: Self = Self::of(&ENGINE);
+}
+
+fn read(program: &Program<'_>, library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {
+    Ok(Arc::new(OrtModel::new(&program.file()?, library, program.names())?))
+}
 
 /// The name of the size that files leave open.
 const BATCH: &str = "N";
 
 /// Sessions that are kept: most numbers of samples are a chunk's, and at last what remains of a file.
 const KEPT: usize = 2;
-/// So many sessions are made for a number of samples each; whoever asks for more of them gets one for any number.
+/// Sessions that are made for one number of samples each. After that, a new number gets the session for any number.
 const MADE: usize = 16;
 
 /// A graph in ONNX Runtime.
-struct OrtSession {
+struct OrtInstance {
     source: OrtModel,
     threads: usize,
     /// By the number of samples; without one for any number. Where sizes are known, a session is made in a tenth of the time
@@ -42,9 +62,11 @@ struct OrtSession {
 
 /// What sessions are made from.
 #[derive(Clone)]
-pub(super) struct OrtModel {
+struct OrtModel {
     environment: Environment,
     bytes: Arc<[u8]>,
+    /// Weights that are handed over beside the message, where that would be too large with them.
+    weights: Vec<(String, Arc<DynValue>)>,
     inputs: Vec<Input>,
     outputs: Vec<String>,
 }
@@ -94,7 +116,7 @@ fn environment(library: Option<&Path>) -> Result<Environment, Error> {
     };
     let builder = ort::init_from(&path).map_err(|e| {
         failed(format!(
-            "the ONNX Runtime library {} can't be loaded ({e}); give its path with --ort-library or \
+            "the ONNX Runtime library {} can't be loaded ({e}); give its path, or set \
              ORT_DYLIB_PATH (the Python package onnxruntime has it in its folder capi)",
             path.display()
         ))
@@ -104,7 +126,7 @@ fn environment(library: Option<&Path>) -> Result<Environment, Error> {
     Ok(environment)
 }
 
-impl OrtSession {
+impl OrtInstance {
     fn session(&mut self, rows: Option<usize>) -> Result<&mut Inner, Error> {
         let is_known = |size: Option<usize>| self.sessions.iter().any(|s| s.0 == size);
         let size = if is_known(rows) || self.made < MADE { rows } else { None };
@@ -121,18 +143,26 @@ impl OrtSession {
 }
 
 impl OrtModel {
-    pub(super) fn new(
+    fn new(
         file: &taste_onnx::Model,
         library: Option<&Path>,
         outputs: Vec<String>,
     ) -> Result<Self, Error> {
         let environment = environment(library)?;
         let inputs = file.proto.graph.iter().flat_map(|g| &g.input).map(Input::of).collect();
-        Ok(Self { environment, bytes: file.to_bytes()?.into(), inputs, outputs })
+        let (bytes, weights) = match file.to_bytes() {
+            Err(taste_onnx::Error::MessageTooLarge { .. }) => {
+                let mut rest = file.clone();
+                let weights = take_weights(&mut rest)?;
+                (rest.to_bytes()?, weights)
+            }
+            bytes => (bytes?, Vec::new()),
+        };
+        Ok(Self { environment, bytes: bytes.into(), weights, inputs, outputs })
     }
 
     /// The number of samples in the feeds, if that is what the file leaves open.
-    fn rows(&self, feeds: &[(&str, &Value)]) -> Option<usize> {
+    fn rows(&self, feeds: &[(&str, View<'_>)]) -> Option<usize> {
         self.inputs.iter().find_map(|input| {
             let (_, value) = feeds.iter().find(|(name, _)| *name == input.name)?;
             value.shape().get(input.samples?).copied()
@@ -153,29 +183,33 @@ impl OrtModel {
         if let Some(rows) = rows.and_then(|r| i64::try_from(r).ok()) {
             builder = builder.with_dimension_override(BATCH, rows).map_err(failed)?;
         }
+        for (name, value) in &self.weights {
+            builder = builder.with_external_initializer(name, value.clone()).map_err(failed)?;
+        }
         builder.commit_from_memory(&self.bytes).map_err(failed)
     }
 }
 
 impl Loaded for OrtModel {
-    fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error> {
+    fn instance(&self, threads: usize) -> Result<Box<dyn Instance>, Error> {
         let source = self.clone();
-        Ok(Box::new(OrtSession { source, threads, sessions: Vec::new(), made: 0 }))
+        Ok(Box::new(OrtInstance { source, threads, sessions: Vec::new(), made: 0 }))
     }
 
     fn weight_bytes(&self) -> usize {
-        self.bytes.len()
+        let beside = self.weights.iter().map(|(_, value)| value.shape().num_elements());
+        self.bytes.len() + beside.sum::<usize>() * size_of::<f32>()
     }
 }
 
-impl Session for OrtSession {
-    fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+impl Instance for OrtInstance {
+    fn run(&mut self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
         let mut inputs: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
         for (name, value) in feeds {
             let Some(wanted) = self.source.wants(name) else { continue };
             let shape = value.shape().to_vec();
             let input = match (wanted, value) {
-                (ElemType::I64, Value::I64(a)) => {
+                (ElemType::I64, View::I64(a)) => {
                     let data: Vec<i64> = a.iter().copied().collect();
                     Tensor::from_array((shape, data)).map_err(failed)?.into()
                 }
@@ -186,7 +220,7 @@ impl Session for OrtSession {
                     let data: Vec<bool> = value.to_f64().iter().map(|&v| v != 0.0).collect();
                     Tensor::from_array((shape, data)).map_err(failed)?.into()
                 }
-                (_, Value::F32(a)) if a.is_standard_layout() => {
+                (_, View::F32(a)) if a.is_standard_layout() => {
                     let data = a.as_slice().unwrap_or(&[]);
                     TensorRef::from_array_view((shape, data)).map_err(failed)?.into()
                 }
@@ -210,6 +244,28 @@ impl Session for OrtSession {
             })
             .collect()
     }
+}
+
+/// Takes the large weights out of a file. What is left of them says that they are elsewhere.
+fn take_weights(file: &mut taste_onnx::Model) -> Result<Vec<(String, Arc<DynValue>)>, Error> {
+    const LARGE: usize = 1024;
+    let mut weights = Vec::new();
+    let mut tensors =
+        file.proto.graph.as_mut().map(|g| std::mem::take(&mut g.initializer)).unwrap_or_default();
+    for tensor in tensors.iter_mut().filter(|t| t.raw_data().len() >= LARGE) {
+        let data = file.tensor(tensor)?;
+        let Values::F32(values) = data.values else { continue };
+        let value = Tensor::from_array((data.dims, values)).map_err(failed)?;
+        weights.push((tensor.name.clone(), Arc::new(value.into_dyn())));
+        tensor.raw_data = None;
+        tensor.data_location = DataLocation::External.into();
+        let (key, value) = ("location".to_owned(), "memory".to_owned());
+        tensor.external_data = vec![StringStringEntryProto { key, value }];
+    }
+    if let Some(graph) = &mut file.proto.graph {
+        graph.initializer = tensors;
+    }
+    Ok(weights)
 }
 
 fn from_ort(value: &DynValue) -> Result<Value, Error> {

@@ -1,32 +1,47 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
+use taste_choice::Choice;
 use taste_graph::{DType, Dim, Graph, Id, Tensor};
 
-use super::{Loaded, Session};
-use crate::{Error, Value};
+use super::{Backend, Engine, Instance, Loaded, Program};
+use crate::{Error, Value, View};
+
+pub(super) const ENGINE: Engine = Engine {
+    choice: Choice {
+        name: "reference",
+        usage: "reference",
+        about: "the interpreter in double precision: slow, and the oracle of the others",
+    },
+    has_library: false,
+    read,
+};
+
+impl Backend {
+    /// The interpreter in double precision: slow, and the oracle of the others.
+    pub const REFERENCE: Self = Self::of(&ENGINE);
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "other engines refuse graphs")]
+fn read(program: &Program<'_>, _library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {
+    let outputs = program.outputs.iter().map(|o| o.1).collect();
+    Ok(Arc::new(ReferenceModel { graph: Arc::new(program.graph.clone()), outputs }))
+}
 
 /// A graph for the interpreter of the graph crate.
 #[derive(Clone)]
-pub(super) struct ReferenceModel {
+struct ReferenceModel {
     graph: Arc<Graph>,
     outputs: Vec<Id>,
 }
 
-impl ReferenceModel {
-    pub(super) fn new(graph: &Graph, outputs: &[(String, Id)]) -> Self {
-        let outputs = outputs.iter().map(|o| o.1).collect();
-        Self { graph: Arc::new(graph.clone()), outputs }
-    }
-}
-
 impl Loaded for ReferenceModel {
-    fn session(&self, _threads: usize) -> Result<Box<dyn Session>, Error> {
+    fn instance(&self, _threads: usize) -> Result<Box<dyn Instance>, Error> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Session for ReferenceModel {
-    fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+impl Instance for ReferenceModel {
+    fn run(&mut self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
         let mut tensors = HashMap::new();
         let mut batch = 1;
         for (name, id) in self.graph.inputs() {
@@ -53,10 +68,10 @@ impl Session for ReferenceModel {
     }
 }
 
-fn to_tensor(value: &Value, dtype: DType) -> Tensor {
+fn to_tensor(value: &View<'_>, dtype: DType) -> Tensor {
     match (dtype, value) {
         (DType::Float, value) => value.to_f64().into(),
-        (DType::Int, Value::I64(a)) => a.clone().into(),
+        (DType::Int, View::I64(a)) => a.to_owned().into(),
         #[expect(clippy::cast_possible_truncation, reason = "an integer input fed with floats")]
         (DType::Int, value) => value.to_f64().mapv(|v| v as i64).into(),
         (DType::Bool, value) => value.to_f64().mapv(|v| v != 0.0).into(),

@@ -5,17 +5,17 @@
 //! small parts also keep more of what one operator leaves for the next in the cache.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     panic,
+    sync::Arc,
     thread::{self, ScopedJoinHandle},
 };
 
 use rayon::prelude::*;
 use taste_graph::{Dim, Fact, Graph, Id};
-use taste_ops::declared_shape;
 
-use super::{Loaded, Session};
-use crate::{Error, Value};
+use super::{Instance, Loaded};
+use crate::{Error, Value, View};
 
 /// A part's inputs take about this many bytes: a network's widest layer is some times wider, and the cache a few times larger.
 const PART: usize = 192 << 10;
@@ -29,7 +29,7 @@ const COPIES: usize = 1 << 30;
 
 /// Where the samples are in what goes in and what comes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Samples {
+pub(crate) struct Samples {
     /// The axis of the samples, by input; inputs that are not here are the same for all samples.
     feeds: HashMap<String, usize>,
     outputs: Vec<Output>,
@@ -47,7 +47,7 @@ enum Output {
 impl Samples {
     /// The samples of a graph whose outputs belong to one sample each or, if `sums`, are sums over samples; nothing if an input
     /// or output can't be taken apart so.
-    pub(super) fn of(graph: &Graph, outputs: &[(String, Id)], sums: bool) -> Option<Self> {
+    pub(crate) fn of(graph: &Graph, outputs: &[(String, Id)], sums: bool) -> Option<Self> {
         let mut feeds = HashMap::new();
         for (name, id) in graph.inputs() {
             if let Some(axis) = axis(graph.fact(id)).ok()? {
@@ -62,21 +62,8 @@ impl Samples {
         (!feeds.is_empty()).then_some(Self { feeds, outputs })
     }
 
-    /// The samples of a file in which they lie along the first axis of everything; nothing if it wants a number of them.
-    pub(super) fn of_file(file: &taste_onnx::Model, outputs: usize) -> Option<Self> {
-        let graph = file.proto.graph.as_ref()?;
-        let open = |info| declared_shape(info).is_some_and(|d| d.first() == Some(&None));
-        let weights: HashSet<&str> = graph.initializer.iter().map(|w| w.name.as_str()).collect();
-        let inputs = || graph.input.iter().filter(|i| !weights.contains(i.name.as_str()));
-        if !inputs().chain(&graph.output).all(open) {
-            return None;
-        }
-        let feeds = inputs().map(|i| (i.name.clone(), 0)).collect();
-        Some(Self { feeds, outputs: vec![Output::Joined(0); outputs] })
-    }
-
     /// The number of samples in the feeds and the bytes that count for one, if the feeds agree on it.
-    fn count(&self, feeds: &[(&str, &Value)]) -> Option<(usize, usize)> {
+    fn count(&self, feeds: &[(&str, View<'_>)]) -> Option<(usize, usize)> {
         let mut rows = None;
         let mut elements = 0;
         for (name, value) in feeds {
@@ -104,38 +91,38 @@ fn axis(fact: &Fact) -> Result<Option<usize>, ()> {
     }
 }
 
-/// A session that shares samples out among threads if it is known where they are, and otherwise every operator.
-pub(super) fn session(
-    loaded: Box<dyn Loaded>,
-    samples: Option<Samples>,
+/// What shares samples out among threads if it is known where they are, and otherwise every operator.
+pub(crate) fn instance(
+    loaded: &Arc<dyn Loaded>,
+    samples: Option<&Samples>,
     threads: usize,
-) -> Result<Box<dyn Session>, Error> {
+) -> Result<Box<dyn Instance>, Error> {
     let heavy = loaded.weight_bytes().saturating_mul(threads) > COPIES;
     let samples = match samples {
-        Some(samples) if !heavy => samples,
-        _ => return loaded.session(threads),
+        Some(samples) if !heavy => samples.clone(),
+        _ => return loaded.instance(threads),
     };
-    let workers = (0..threads).into_par_iter().map(|_| loaded.session(1));
-    let workers = workers.collect::<Result<_, _>>()?;
-    Ok(Box::new(SharedSession { loaded, samples, workers, whole: None }))
+    let workers = (0..threads).into_par_iter().map(|_| loaded.instance(1));
+    let workers = taste_threads::within(|| workers.collect::<Result<_, _>>())?;
+    Ok(Box::new(Shared { loaded: loaded.clone(), samples, workers, whole: None }))
 }
 
-/// A session for every thread.
-struct SharedSession {
-    loaded: Box<dyn Loaded>,
+/// An instance for every thread.
+struct Shared {
+    loaded: Arc<dyn Loaded>,
     samples: Samples,
-    workers: Vec<Box<dyn Session>>,
+    workers: Vec<Box<dyn Instance>>,
     /// With all threads, for fewer samples than threads and for feeds that don't fit together.
-    whole: Option<Box<dyn Session>>,
+    whole: Option<Box<dyn Instance>>,
 }
 
-impl SharedSession {
-    fn run_whole(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
-        let session = match &mut self.whole {
-            Some(session) => session,
-            none => none.insert(self.loaded.session(self.workers.len())?),
+impl Shared {
+    fn run_whole(&mut self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
+        let instance = match &mut self.whole {
+            Some(instance) => instance,
+            none => none.insert(self.loaded.instance(self.workers.len())?),
         };
-        session.run(feeds)
+        instance.run(feeds)
     }
 }
 
@@ -147,8 +134,8 @@ fn parts(rows: usize, bytes: usize, threads: usize) -> Vec<(usize, usize)> {
     (0..rows).step_by(size).map(|start| (start, rows.min(start + size))).collect()
 }
 
-impl Session for SharedSession {
-    fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+impl Instance for Shared {
+    fn run(&mut self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
         let parts = match self.samples.count(feeds) {
             Some((rows, bytes)) if rows >= self.workers.len() => {
                 // Sums are as long for a small part as for a large one.
@@ -176,41 +163,35 @@ impl Session for SharedSession {
     }
 }
 
-/// Runs what each session is given, on threads of their own: one of a pool that waits for a session would take the work of
+/// Runs what each instance is given, on threads of their own: one of a pool that waits for an instance would take the work of
 /// another in the meantime.
 fn run_beside_each_other<'a>(
-    sessions: &mut [Box<dyn Session>],
+    instances: &mut [Box<dyn Instance>],
     samples: &Samples,
-    feeds: &[(&str, &Value)],
+    feeds: &[(&str, View<'_>)],
     shares: impl Iterator<Item = &'a [(usize, usize)]>,
 ) -> Result<Vec<Vec<Vec<Value>>>, Error> {
     let results: Vec<_> = thread::scope(|scope| {
-        let run = |(session, parts)| scope.spawn(move || run_parts(session, samples, feeds, parts));
-        let running: Vec<_> = sessions.iter_mut().zip(shares).map(run).collect();
+        let run =
+            |(instance, parts)| scope.spawn(move || run_parts(instance, samples, feeds, parts));
+        let running: Vec<_> = instances.iter_mut().zip(shares).map(run).collect();
         running.into_iter().map(ScopedJoinHandle::join).collect()
     });
     results.into_iter().map(|r| r.unwrap_or_else(|p| panic::resume_unwind(p))).collect()
 }
 
 fn run_parts(
-    session: &mut Box<dyn Session>,
+    instance: &mut Box<dyn Instance>,
     samples: &Samples,
-    feeds: &[(&str, &Value)],
+    feeds: &[(&str, View<'_>)],
     parts: &[(usize, usize)],
 ) -> Result<Vec<Vec<Value>>, Error> {
     let run = |&(start, end): &(usize, usize)| {
-        let cut: Vec<(&str, Option<Value>)> = feeds
-            .iter()
-            .map(|(name, value)| {
-                (*name, samples.feeds.get(*name).map(|&axis| value.part(axis, start, end)))
-            })
-            .collect();
-        let feeds: Vec<(&str, &Value)> = cut
-            .iter()
-            .zip(feeds)
-            .map(|((n, part), (_, all))| (*n, part.as_ref().unwrap_or(all)))
-            .collect();
-        session.run(&feeds)
+        let cut = feeds.iter().map(|(name, value)| match samples.feeds.get(*name) {
+            Some(&axis) => (*name, value.part(axis, start..end)),
+            None => (*name, value.view()),
+        });
+        instance.run(&cut.collect::<Vec<_>>())
     };
     parts.iter().map(run).collect()
 }
@@ -249,11 +230,14 @@ mod tests {
     fn feeds_that_disagree_have_no_count() {
         let feeds = HashMap::from([("x".to_owned(), 0), ("s".to_owned(), 1)]);
         let samples = Samples { feeds, outputs: vec![Output::Joined(0)] };
-        let value = |shape: &[usize]| Value::F32(ndarray::ArrayD::zeros(shape));
-        let (x, s, other) = (value(&[6, 5]), value(&[2, 6]), value(&[2, 7]));
-        assert_eq!(samples.count(&[("x", &x), ("s", &s)]), Some((6, 28)));
-        assert_eq!(samples.count(&[("x", &x), ("s", &other)]), None);
-        assert_eq!(samples.count(&[("s", &value(&[6]))]), None);
+        let count = |feeds: &[(&'static str, &[usize])]| {
+            let zeros = |shape: &[usize]| Value::F32(ndarray::ArrayD::zeros(shape));
+            let values: Vec<_> = feeds.iter().map(|(name, shape)| (*name, zeros(shape))).collect();
+            samples.count(&values.iter().map(|(name, v)| (*name, v.into())).collect::<Vec<_>>())
+        };
+        assert_eq!(count(&[("x", &[6, 5]), ("s", &[2, 6])]), Some((6, 28)));
+        assert_eq!(count(&[("x", &[6, 5]), ("s", &[2, 7])]), None);
+        assert_eq!(count(&[("s", &[6])]), None);
     }
 
     proptest! {

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use taste_graph::{
     Build, Calculus, Graph, Id,
+    algebra::ShapeOf,
     diff::{Structure, structure},
+    downcast,
 };
 
 use crate::Error;
@@ -95,7 +97,8 @@ fn mixed_among(
         let node = b.graph().nodes()[n].clone();
         // Sizes are the same whatever the samples hold.
         let sizes = node.outs.iter().all(|o| b.graph().known_ints(*o).is_some());
-        if sizes || node.op.name() == "Shape" || !node.args.iter().any(|a| reached.contains(a)) {
+        let sizes = sizes || downcast::<ShapeOf>(&*node.op).is_some();
+        if sizes || !node.args.iter().any(|a| reached.contains(a)) {
             continue;
         }
         let batch_axes = |b: &Build<'_>, id: Id| -> Vec<usize> {
@@ -128,8 +131,8 @@ fn mixed_among(
     Ok(None)
 }
 
-/// The last value that is affine in x and that f depends on x through, if there is one: of several such values, what they
-/// all come from, as a and a/√2 in a·(1 + erf(a/√2)) do.
+/// The value that is affine in x and that f depends on x through, if there is one; the last of them. Where f depends on
+/// several affine values, as on a and a/√2 in a·(1 + erf(a/√2)), it is what they are all computed from.
 pub(crate) fn affine_waist(graph: &Graph, f: Id, x: Id) -> Result<Option<Id>, Error> {
     let shapes = structure(graph, &[f], x)?;
     let shape = |id: Id| shapes.get(id.index()).copied().unwrap_or(Structure::Independent);

@@ -1,86 +1,70 @@
 //! From a model and a request to a graph that computes derivatives, and how to run it.
 
-mod closed_form;
-mod directions;
+pub(crate) mod closed_form;
+pub(crate) mod exact;
 mod frontier;
+pub(crate) mod hutchinson;
+pub(crate) mod hutchpp;
+mod jacobian;
+pub(crate) mod probe;
+mod schedule;
+
+use std::{collections::HashSet, sync::Arc};
 
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
-use crate::{Error, Method, Target, error::request, target::Head};
+use crate::{
+    Accuracy, Error, LaplacianMethod, Parts, Target, Wants, error::request, names, target::Head,
+};
 pub(crate) use frontier::{Cut, cut, mixed};
+pub(crate) use schedule::{Once, Rows, RunOnce, Schedule, SignInput, Signs};
+use schedule::{draw, precision, sign_lanes};
 
-/// What to compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
-pub struct Wants {
-    /// ∇f.
-    pub gradient: bool,
-    /// Δf.
-    pub laplacian: bool,
-    /// The standard error of a stochastic Δf.
-    pub stderr: bool,
-    /// ∂²f/∂xᵢ² for every i.
-    pub diagonal: bool,
-    /// s·∇f for a field s that is fed as the input `score`, in the shape of x.
-    pub drift: bool,
-    /// ∂z/∂x for the logits z: N × K × entries of x.
-    pub jacobian: bool,
-}
-
-impl Wants {
-    fn second_order(self) -> bool {
-        self.laplacian || self.stderr || self.diagonal
-    }
-}
-
-/// Where random signs come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signs {
-    /// Fed with every run, other ones for every sample.
-    Fed,
-    /// Part of the graph, the same for every sample: for files that stand alone.
-    Baked(u64),
-}
-
-/// An input of the graph that is not an input of the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SignInput {
-    pub(crate) name: &'static str,
-    /// How many probes.
+/// What a graph of derivatives is built for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) wants: Wants,
+    pub(crate) signs: Signs,
+    /// How many directions fit into the memory at once.
     pub(crate) lanes: usize,
-    /// Signs of one probe of one sample.
-    pub(crate) shape: Vec<usize>,
+    /// What the drift goes along.
+    pub(crate) field: Option<Id>,
 }
 
-/// How often the graph runs for a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Schedule {
-    /// Once: its outputs are the results.
-    Once,
-    /// Once for every so many directions of the basis.
-    Basis(usize),
-    /// Three times: sketch, sketched part, rest.
-    HutchPlusPlus(usize),
+/// How derivatives are computed.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// How second derivatives are.
+    pub method: LaplacianMethod,
+    /// Why this method, in words.
+    pub reason: String,
+    /// Whether f is piecewise affine, so that Δf is zero almost everywhere.
+    pub is_flat: bool,
 }
 
 /// A graph of derivatives.
 #[derive(Clone, Debug)]
 pub(crate) struct Derivation {
     pub(crate) graph: Graph,
-    pub(crate) outputs: Vec<(String, Id)>,
-    pub(crate) schedule: Schedule,
-    pub(crate) signs: Option<SignInput>,
-    pub(crate) method: Method,
-    /// Why this method, in words.
-    pub(crate) reason: String,
+    pub(crate) parts: Parts,
+    pub(crate) schedule: Arc<dyn Schedule>,
+    pub(crate) how: How,
 }
 
-/// The input that carries the field of the drift.
-pub(crate) const SCORE: &str = "score";
-/// Inputs of up to this many entries are derived along the whole basis.
-pub(crate) const EXACT_LIMIT: usize = 1024;
-/// Outputs of up to this many entries are derived one by one.
-pub(crate) const CLASS_LIMIT: usize = 128;
+impl Derivation {
+    /// What a run has to give: the quantities in their order, then what the schedule needs. No name is an input's.
+    pub(crate) fn ends(&self) -> Vec<(String, Id)> {
+        let mut taken: HashSet<String> = self.graph.inputs().into_iter().map(|i| i.0).collect();
+        let further = self.schedule.ends().into_iter().map(|id| ("part", id));
+        let mut named = |(stem, id): (&str, Id)| {
+            let name = names::free(stem, |name| taken.contains(name));
+            taken.insert(name.clone());
+            (name, id)
+        };
+        self.parts.present().chain(further).map(&mut named).collect()
+    }
+}
+
 /// Probes when nobody says how many.
 const PROBES: usize = 16;
 
@@ -152,148 +136,47 @@ impl Problem {
         Ok(Self { graph, output: output.0.to_owned(), x, head, target, f, dimension, cut })
     }
 
-    /// The method for this model, and why.
-    pub(crate) fn choose(&self, method: Method) -> Result<(Method, String), Error> {
-        let affine = "the body is piecewise affine";
-        let smooth = match &self.cut {
-            Cut::Smooth(why) => why.as_str(),
-            _ => "",
-        };
-        let fits = |what: &str| match &self.cut {
-            Cut::Smooth(why) => Err(request(format!("{what} does not apply: {why}"))),
-            _ => Ok(()),
-        };
-        Ok(match method {
-            Method::Auto => match &self.cut {
-                Cut::Flat => (
-                    Method::ClosedForm,
-                    format!(
-                        "the target {} is piecewise affine in the input: its second derivatives are zero \
-                         almost everywhere",
-                        self.target
-                    ),
-                ),
-                Cut::Logits(_) if self.head.width <= CLASS_LIMIT => (
-                    Method::ClosedForm,
-                    format!(
-                        "{affine} and the output has {} entries: exact with as many products",
-                        self.head.width
-                    ),
-                ),
-                Cut::Logits(_) => (
-                    Method::Probe(PROBES),
-                    format!(
-                        "{affine} and the output has {} entries: probes in their space",
-                        self.head.width
-                    ),
-                ),
-                Cut::Smooth(_) if self.dimension <= EXACT_LIMIT => (
-                    Method::Exact,
-                    format!(
-                        "{smooth}, and the input has {} entries: exact along each",
-                        self.dimension
-                    ),
-                ),
-                Cut::Smooth(_) => (
-                    Method::Hutchinson(PROBES),
-                    format!(
-                        "{smooth}, and the input has {} entries: random directions",
-                        self.dimension
-                    ),
-                ),
-            },
-            Method::ClosedForm | Method::ClosedFormTop(_) | Method::Probe(_) => {
-                fits(&format!("method {method}"))?;
-                (method, "asked for".to_owned())
-            }
-            _ => (method, "asked for".to_owned()),
-        })
-    }
-
     /// Builds the graph.
     pub(crate) fn derive(
         mut self,
-        method: Method,
-        wants: Wants,
-        signs: Signs,
-        lanes: usize,
-        score: Option<Id>,
+        method: LaplacianMethod,
+        job: &Job,
     ) -> Result<Derivation, Error> {
-        let (method, reason) = self.choose(method)?;
-        if wants.stderr && !method.is_stochastic() {
-            return Err(request(format!(
-                "method {method} has no standard error: it is {}",
-                if matches!(method, Method::ClosedFormTop(_)) {
-                    "biased, not random"
-                } else {
-                    "exact"
-                }
-            )));
+        let (method, reason) = method.resolve(&self);
+        let wants = job.wants;
+        if wants.stderr {
+            check_has_error(method)?;
         }
-        if wants.stderr
-            && matches!(method, Method::Probe(1) | Method::Hutchinson(1) | Method::HutchPlusPlus(3))
-        {
-            return Err(request(format!(
-                "a standard error needs at least two probes, and {method} has one"
-            )));
-        }
-        let mut outputs = vec![("value".to_owned(), self.f)];
-        let mut schedule = Schedule::Once;
-        let mut sign_input = None;
+        let mut parts = Parts::of(self.f);
+        let mut schedule: Arc<dyn Schedule> = Arc::new(Once { signs: None });
         if wants.jacobian {
-            outputs.push(("jacobian".to_owned(), closed_form::jacobian(&mut self)?));
+            parts.jacobian = Some(jacobian::jacobian(&mut self)?);
         }
-        if let Some(score) =
-            score.filter(|_| !wants.second_order() || !self.drift_from_jacobian(method))
-        {
-            let mut b = Build::new(&mut self.graph);
-            let seeds = diff::Derivatives::from([(self.x, score)]);
-            let drift = match diff::jvp(&mut b, &[self.f], &seeds)?[0] {
-                Some(drift) => drift,
-                None => b.zeros_like(self.f)?,
-            };
-            outputs.push(("drift".to_owned(), drift));
-        }
-        if !wants.second_order() {
-            if wants.gradient {
-                outputs.push(("gradient".to_owned(), self.gradient()?));
+        if wants.second_order() {
+            let rule = method.kind().rule;
+            if let Some(reason) = rule.obstacle(&self, method.count()) {
+                return Err(Error::LaplacianMethod { method: method.to_string(), reason });
             }
-        } else if matches!(self.cut, Cut::Flat) && method == Method::ClosedForm {
-            self.flat(wants, &mut outputs)?;
-        } else {
-            match method {
-                Method::ClosedForm => {
-                    closed_form::build(&mut self, wants, None, score, &mut outputs)?;
-                }
-                Method::ClosedFormTop(k) => {
-                    closed_form::build(&mut self, wants, Some(k), None, &mut outputs)?;
-                }
-                Method::Probe(m) => {
-                    sign_input = closed_form::probe(&mut self, wants, m, signs, &mut outputs)?;
-                }
-                Method::Exact => {
-                    schedule = directions::exact(&mut self, wants, signs, lanes, &mut outputs)?;
-                }
-                Method::Hutchinson(m) => {
-                    sign_input = directions::hutchinson(&mut self, wants, m, signs, &mut outputs)?;
-                }
-                Method::HutchPlusPlus(m) => {
-                    if signs != Signs::Fed {
-                        return Err(request(
-                            "Hutch++ runs a graph several times and can't be written as one file",
-                        ));
-                    }
-                    schedule = directions::hutch_plus_plus(&mut self, wants, m, &mut outputs)?;
-                }
-                Method::Auto => return Err(request("no method was chosen")),
-            }
+            schedule = rule.build(&mut self, job, method.count(), &mut parts)?;
+        } else if wants.gradient {
+            parts.gradient = Some(self.gradient()?);
         }
-        Ok(Derivation { graph: self.graph, outputs, schedule, signs: sign_input, method, reason })
+        // A method that has the rows of the Jacobian anyway has made it of them.
+        if let (Some(field), None) = (job.field, parts.drift) {
+            parts.drift = Some(self.drift(field)?);
+        }
+        let is_flat = matches!(self.cut, Cut::Flat);
+        Ok(Derivation { graph: self.graph, parts, schedule, how: How { method, reason, is_flat } })
     }
 
-    /// Whether the rows of the Jacobian are there anyway, so that the drift costs one product with them.
-    fn drift_from_jacobian(&self, method: Method) -> bool {
-        method == Method::ClosedForm && self.target == Target::EveryProb
+    /// s·∇f along a field s, zeros if f does not depend on x.
+    fn drift(&mut self, field: Id) -> Result<Id, Error> {
+        let mut b = Build::new(&mut self.graph);
+        let seeds = diff::Derivatives::from([(self.x, field)]);
+        Ok(match diff::jvp(&mut b, &[self.f], &seeds)?[0] {
+            Some(drift) => drift,
+            None => b.zeros_like(self.f)?,
+        })
     }
 
     /// ∇f, zeros if f does not depend on x.
@@ -308,23 +191,10 @@ impl Problem {
 
     /// A target that is one scalar a sample.
     fn scalar_target(&self, what: &str) -> Result<(), Error> {
-        if self.target == Target::EveryProb {
+        if self.target.is_every_class() {
             return Err(request(format!(
                 "{what} of every class at once is available with the methods closed-form and exact only"
             )));
-        }
-        Ok(())
-    }
-
-    /// A piecewise affine f: second derivatives are zero.
-    fn flat(&mut self, wants: Wants, outputs: &mut Vec<(String, Id)>) -> Result<(), Error> {
-        if wants.gradient {
-            outputs.push(("gradient".to_owned(), self.gradient()?));
-        }
-        let mut b = Build::new(&mut self.graph);
-        let zero = [(wants.laplacian, "laplacian", self.f), (wants.diagonal, "diagonal", self.x)];
-        for (_, name, like) in zero.into_iter().filter(|z| z.0) {
-            outputs.push((name.to_owned(), b.zeros_like(like)?));
         }
         Ok(())
     }
@@ -346,6 +216,21 @@ impl Problem {
     }
 }
 
+/// Fails if a method has no standard error.
+fn check_has_error(method: LaplacianMethod) -> Result<(), Error> {
+    let nature = match method.accuracy() {
+        Accuracy::Random { draws: 2.. } => return Ok(()),
+        Accuracy::Random { .. } => {
+            return Err(request(format!(
+                "a standard error needs at least two probes, and {method} has one"
+            )));
+        }
+        Accuracy::Biased => "biased, not random",
+        Accuracy::Exact => "exact",
+    };
+    Err(request(format!("method {method} has no standard error: it is {nature}")))
+}
+
 /// Constants that hold directions stay below this many elements.
 const DIRECTION_LIMIT: usize = 1 << 25;
 
@@ -359,38 +244,6 @@ fn check_directions(lanes: usize, rows: usize, width: usize) -> Result<(), OpErr
         )));
     }
     Ok(())
-}
-
-/// Lanes of signs for a value like `like`: fed with every run, or part of the graph.
-fn sign_lanes(
-    b: &mut Build<'_>,
-    name: &'static str,
-    like: Id,
-    lanes: usize,
-    signs: Signs,
-) -> Result<(Id, Option<SignInput>), OpError> {
-    let mut fact = b.fact(like).clone();
-    let shape: Vec<usize> = fact.shape[1..].iter().map(|d| d.at(0)).collect();
-    let (id, input) = match signs {
-        Signs::Fed => {
-            fact.shape.insert(0, Dim::from(lanes));
-            (b.graph_mut().input(name, fact), Some(SignInput { name, lanes, shape }))
-        }
-        Signs::Baked(seed) => {
-            let rows = fact.shape[0].as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1));
-            let width: usize = shape.iter().product();
-            check_directions(lanes, rows, width)?;
-            let mut values = Vec::with_capacity(lanes * rows * width);
-            for lane in 0..lanes {
-                for row in 0..rows {
-                    values.extend(taste_stats::random::signs(seed, row as u64, lane as u64, width));
-                }
-            }
-            let full: Vec<usize> = [lanes, rows].into_iter().chain(shape).collect();
-            (b.graph_mut().constant(taste_graph::Tensor::floats(&full, values)?), None)
-        }
-    };
-    Ok((b.declare_lanes(id, like)?, input))
 }
 
 /// Mean and standard error over the first axis of `draws` (M × N × …), as values without it.

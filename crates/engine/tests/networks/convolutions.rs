@@ -60,18 +60,18 @@ fn network(nodes: &[NodeProto], last: &str) -> Model {
 fn results(model: &Model, backend: &Backend, threads: usize) -> [ArrayD<f64>; 2] {
     let x = noise(5, CHANNELS * SIDE * SIDE, 11).into_dyn();
     let wants = Wants { gradient: true, ..Wants::default() };
-    let asked = Request { target: Some(Target::Output(0)), wants, ..Request::default() };
+    let asked = Request { target: Some(Target::output(0)), wants, ..Request::default() };
     let derived = model.derive(&asked).expect("derived");
-    let mut compiled = derived.compile(backend, threads).expect("compiled");
+    let compiled = derived.compile(backend, threads).expect("compiled");
     let results = compiled.run(&[("x", &Value::F32(x))], 0).expect("runs");
     [results.value, results.gradient.expect("was asked for")].map(|r| r.to_f64())
 }
 
 fn agrees_with_the_reference(nodes: &[NodeProto], last: &str) {
     let model = network(nodes, last);
-    let wanted = results(&model, &Backend::Reference, 1);
+    let wanted = results(&model, &Backend::REFERENCE, 1);
     for threads in [1, 2, 8] {
-        let found = results(&model, &Backend::Rten, threads);
+        let found = results(&model, &Backend::RTEN, threads);
         for (found, wanted) in found.iter().zip(&wanted) {
             let largest = wanted.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
             assert!(largest > 1e-3, "something to compare");

@@ -2,6 +2,8 @@
 
 mod common;
 mod convolutions;
+mod features;
+mod names;
 mod saturated;
 mod threads;
 mod wide_input;

@@ -1,7 +1,7 @@
 //! Derivatives where a class is all but certain: what is left of 1 − p must not be rounding.
 
 use ndarray::Array2;
-use taste_engine::{Backend, Method, Model, Outputs, Request, Target, Value, Wants};
+use taste_engine::{Backend, LaplacianMethod, Model, Outputs, Request, Target, Value, Wants};
 use taste_onnx::proto::NodeProto;
 
 use crate::common::{matrix, model, node};
@@ -17,21 +17,22 @@ fn with(w: &Array2<f32>, nodes: &[NodeProto]) -> Model {
 fn run(
     model: &Model,
     target: Target,
-    method: Method,
+    method: LaplacianMethod,
     x: &Array2<f32>,
     backend: &Backend,
 ) -> Outputs {
     let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
-    let asked = Request { target: Some(target), method, wants, ..Request::default() };
+    let asked =
+        Request { target: Some(target), laplacian_method: method, wants, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(backend, 1).expect("compiles");
+    let compiled = derived.compile(backend, 1).expect("compiles");
     compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs")
 }
 
 /// Single precision against double, sample by sample.
-fn agree(model: &Model, target: Target, method: Method, x: &Array2<f32>) {
+fn agree(model: &Model, target: Target, method: LaplacianMethod, x: &Array2<f32>) {
     let [single, double] =
-        [Backend::Rten, Backend::Reference].map(|b| run(model, target, method, x, &b));
+        [Backend::RTEN, Backend::REFERENCE].map(|b| run(model, target, method, x, &b));
     let pairs = [
         ("gradient", single.gradient, double.gradient),
         ("Laplacian", single.laplacian, double.laplacian),
@@ -40,7 +41,7 @@ fn agree(model: &Model, target: Target, method: Method, x: &Array2<f32>) {
         let (single, double) =
             (single.expect("asked for").to_f64(), double.expect("asked for").to_f64());
         // Every class by itself, if there are several.
-        let classes = if target == Target::EveryProb { double.shape()[1] } else { 1 };
+        let classes = if target == Target::every_prob() { double.shape()[1] } else { 1 };
         let rows = [single.shape()[0] * classes, single.len() / (single.shape()[0] * classes)];
         let [single, double] = [single, double].map(|a| a.to_shape(rows).expect("rows").to_owned());
         for (n, (got, want)) in single.outer_iter().zip(double.outer_iter()).enumerate() {
@@ -64,11 +65,11 @@ fn a_likely_class_has_exact_derivatives() {
     let x =
         Array2::from_shape_fn((MARGINS.len(), 2), |(n, d)| if d == 0 { MARGINS[n] } else { 0.5 });
     let targets =
-        [Target::Prob(None), Target::Prob(Some(1)), Target::LogProb(None), Target::Entropy];
+        [Target::prob(None), Target::prob(Some(1)), Target::log_prob(None), Target::entropy()];
     for target in targets {
-        agree(&with(&w, &bent), target, Method::Exact, &x);
-        agree(&with(&w, &straight), target, Method::Exact, &x);
-        agree(&with(&w, &straight), target, Method::ClosedForm, &x);
+        agree(&with(&w, &bent), target, LaplacianMethod::EXACT, &x);
+        agree(&with(&w, &straight), target, LaplacianMethod::EXACT, &x);
+        agree(&with(&w, &straight), target, LaplacianMethod::CLOSED_FORM, &x);
     }
 }
 
@@ -78,5 +79,5 @@ fn a_sigmoid_near_one_has_exact_derivatives() {
     let w = ndarray::arr2(&[[1.0_f32], [0.1]]);
     let x =
         Array2::from_shape_fn((MARGINS.len(), 2), |(n, d)| if d == 0 { MARGINS[n] } else { 0.5 });
-    agree(&with(&w, &nodes), Target::Output(0), Method::Exact, &x);
+    agree(&with(&w, &nodes), Target::output(0), LaplacianMethod::EXACT, &x);
 }

@@ -1,7 +1,7 @@
 //! Threads share samples out; what comes back is the same.
 
 use ndarray::{ArrayD, Axis};
-use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
+use taste_engine::{Backend, LaplacianMethod, Model, Request, Target, Value, Wants};
 use taste_graph::{Build, DType, Dim, Fact, Graph};
 
 use crate::common::{matrix, model, node, noise};
@@ -28,7 +28,7 @@ fn results(
     threads: usize,
     rows: usize,
 ) -> Vec<ArrayD<f64>> {
-    let mut compiled =
+    let compiled =
         model.derive(asked).expect("a derivative").compile(backend, threads).expect("compiles");
     let x = Value::F32(noise(rows, INPUTS, 3).into_dyn());
     let found = compiled.run(&[("x", &x)], 0).expect("runs");
@@ -41,17 +41,18 @@ fn a_derivative_does_not_depend_on_the_number_of_threads() {
     let exact = Wants { gradient: true, laplacian: true, diagonal: true, ..Wants::default() };
     let estimated = Wants { gradient: true, laplacian: true, stderr: true, ..Wants::default() };
     let cases = [
-        ("Relu", Method::ClosedForm, Target::EveryProb, exact),
-        ("Tanh", Method::Exact, Target::Logit(Some(1)), exact),
-        ("Tanh", Method::Hutchinson(4), Target::Prob(None), estimated),
-        ("Tanh", Method::HutchPlusPlus(6), Target::Prob(None), estimated),
-        ("Relu", Method::Probe(2), Target::Prob(None), estimated),
+        ("Relu", LaplacianMethod::CLOSED_FORM, Target::every_prob(), exact),
+        ("Tanh", LaplacianMethod::EXACT, Target::logit(Some(1)), exact),
+        ("Tanh", LaplacianMethod::hutchinson(4), Target::prob(None), estimated),
+        ("Tanh", LaplacianMethod::hutchpp(6), Target::prob(None), estimated),
+        ("Relu", LaplacianMethod::probe(2), Target::prob(None), estimated),
     ];
     for (activation, method, target, wants) in cases {
         let model = classifier(activation);
-        let asked = Request { target: Some(target), method, wants, ..Request::default() };
-        for backend in [Backend::Rten, Backend::Reference] {
-            let near = if backend == Backend::Reference { 1e-12 } else { 1e-5 };
+        let asked =
+            Request { target: Some(target), laplacian_method: method, wants, ..Request::default() };
+        for backend in [Backend::RTEN, Backend::REFERENCE] {
+            let near = if backend == Backend::REFERENCE { 1e-12 } else { 1e-5 };
             for rows in [1, 2, 7, 64] {
                 let one = results(&model, &asked, &backend, 1, rows);
                 for threads in [2, 3] {
@@ -84,9 +85,9 @@ fn sums_over_samples_are_sums_over_threads() {
     let (x, w) = (noise(7, INPUTS, 5), noise(1, INPUTS, 6).remove_axis(Axis(0)));
     let each = (&x * &w).mapv(f64::from);
     let feeds: [(&str, &Value); 2] = [("x", &x.into_dyn().into()), ("w", &w.into_dyn().into())];
-    for backend in [Backend::Rten, Backend::Reference] {
+    for backend in [Backend::RTEN, Backend::REFERENCE] {
         for threads in [1, 2, 3] {
-            let mut session = backend.compile_sums(&graph, &outputs, threads).expect("compiles");
+            let session = backend.compile_sums(&graph, &outputs, threads).expect("compiles");
             let found = session.run(&feeds).expect("runs");
             let wanted = [each.sum_axis(Axis(0)).into_dyn(), each.clone().into_dyn()];
             for (found, wanted) in found.iter().zip(wanted) {

@@ -1,7 +1,7 @@
 //! The Laplacian of a network whose first layer is narrower than its input.
 
 use ndarray::{Array2, Axis};
-use taste_engine::{Backend, Method, Model, Request, Target, Value, Wants};
+use taste_engine::{Backend, LaplacianMethod, Model, Request, Target, Value, Wants};
 use taste_onnx::{builders, proto::NodeProto};
 
 use crate::common::{matrix, model, node, noise};
@@ -29,8 +29,9 @@ fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) ->
     let (w, v, x) = (noise(INPUTS, WIDTH, 1) / 28.0, noise(WIDTH, 1, 2), noise(3, INPUTS, 3));
     let model = network(&w, &v, g);
     let wants = Wants { laplacian: true, ..Wants::default() };
-    let target = Some(Target::Output(0));
-    let asked = Request { target, method: Method::Exact, wants, ..Request::default() };
+    let target = Some(Target::output(0));
+    let asked =
+        Request { target, laplacian_method: LaplacianMethod::EXACT, wants, ..Request::default() };
     let file = model.derive_file(&asked).expect("a file");
     let sizes: Vec<Vec<i64>> =
         file.proto.graph.expect("a graph").initializer.into_iter().map(|t| t.dims).collect();
@@ -41,7 +42,7 @@ fn directions_start_after_the_first_layer(g: &[NodeProto], bend: impl Fn(f64) ->
     let squares = [1, WIDTH as i64];
     assert!(sizes.iter().any(|d| *d == squares), "squared lengths are folded: {sizes:?}");
     let derived = model.derive(&asked).expect("derived");
-    let mut compiled = derived.compile(&Backend::Rten, 1).expect("compiled");
+    let compiled = derived.compile(&Backend::RTEN, 1).expect("compiled");
     let results = compiled.run(&[("x", &Value::F32(x.clone().into_dyn()))], 0).expect("runs");
     let squares = w.mapv(|v| f64::from(v).powi(2)).sum_axis(Axis(0));
     let bent = x.dot(&w).mapv(|a| bend(f64::from(a)));

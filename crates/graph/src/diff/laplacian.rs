@@ -114,19 +114,7 @@ fn node_second(
             }
             Ok(Some(Second { tangents, curvature }))
         }
-        Calculus::Pointwise(p) => {
-            let Some(first) = firsts[0] else { return Ok(None) };
-            let (x, y) = (args[0], node.outs[0]);
-            let slope = p.d1(b, x, y)?;
-            let mut curvature = seconds[0].map(|s| b.mul(slope, s)).transpose()?;
-            if let Some(bend) = p.d2(b, x, y)? {
-                let squares = b.square(first)?;
-                let squares = collapse(b, squares, mode)?;
-                let term = b.mul(bend, squares)?;
-                curvature = accumulate(b, curvature, Some(term))?;
-            }
-            Ok(Some(Second { tangents: b.mul(slope, first)?, curvature }))
-        }
+        Calculus::Pointwise(_) => chain_second(b, node.outs[0], args[0], state, mode),
         Calculus::Composite(c) => {
             let (result, nodes) = expand(b, c, args)?;
             propagate(b, &nodes, state, mode)?;

@@ -9,7 +9,7 @@ mod vjp;
 
 pub use jvp::{hvp, jvp};
 pub use laplacian::{Curvature, Second, second_order};
-pub use structure::{Shape as Structure, structure};
+pub use structure::{Shape as Structure, is_curved, structure};
 pub use vjp::{gradient, vjp};
 
 use std::collections::HashMap;

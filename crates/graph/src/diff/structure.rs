@@ -1,5 +1,7 @@
-use super::expand;
-use crate::{Build, Calculus, Graph, Id, OpError};
+use std::sync::Arc;
+
+use super::{cluster, expand};
+use crate::{Build, Calculus, Fact, Graph, Id, Op, OpError};
 
 /// How a value depends on an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,8 +65,11 @@ fn classify(b: &mut Build<'_>, nodes: &[usize], shapes: &mut Vec<Shape>) -> Resu
                 }
                 _ => Shape::Curved,
             },
-            Calculus::Pointwise(p) if p.is_curved() => Shape::Curved,
-            Calculus::Pointwise(_) => args[0].max(Shape::PiecewiseAffine),
+            Calculus::Pointwise(_) => {
+                let fact = b.graph().fact(node.args[0]).clone();
+                let curved = is_curved(&node.op, &fact)?;
+                if curved { Shape::Curved } else { args[0].max(Shape::PiecewiseAffine) }
+            }
             Calculus::Composite(c) => {
                 let (result, inner) = expand(b, c, &node.args)?;
                 classify(b, &inner, shapes)?;
@@ -76,6 +81,17 @@ fn classify(b: &mut Build<'_>, nodes: &[usize], shapes: &mut Vec<Shape>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether the second derivative of a pointwise operator, on an argument of this kind, is more than zero almost everywhere:
+/// whether its first derivative has a derivative.
+pub fn is_curved(op: &Arc<dyn Op>, fact: &Fact) -> Result<bool, OpError> {
+    let mut scratch = Graph::new();
+    let x = scratch.input("x", fact.clone());
+    let mut b = Build::new(&mut scratch);
+    let y = b.apply(op, &[x])?;
+    let Some(slope) = cluster::slope(&mut b, y, x)? else { return Ok(false) };
+    Ok(cluster::slope(&mut b, slope, x)?.is_some())
 }
 
 /// Whether a value changes at all when inputs do: a mask or an index, rather than a constant.

@@ -117,3 +117,20 @@ fn a_model_whose_external_data_is_missing_is_not_saved() {
     assert!(message(model.save(&folder.path().join("model.onnx"))).contains("cannot be read"));
     assert!(names_in(folder.path()).is_empty());
 }
+
+#[test]
+fn a_message_and_its_data_are_what_the_files_would_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.onnx");
+    let limits = Limits { max_message_bytes: 1000, ..Limits::default() };
+    let model = Model::new(large_model().0).with_limits(limits);
+    let (message, data) = model.to_message_and_data("model.onnx.data").unwrap();
+    model.save(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), message);
+    assert_eq!(fs::read(folder.path().join("model.onnx.data")).unwrap(), data);
+    let read = Model::open(&path).unwrap().with_limits(limits);
+    assert_eq!(read.to_message_and_data("model.onnx.data").unwrap(), (message, data));
+    let (message, data) = read.with_limits(Limits::default()).to_message_and_data("any").unwrap();
+    assert_eq!(Model::from_bytes(&message, None).unwrap().proto, large_model().0);
+    assert!(data.is_empty());
+}

@@ -50,15 +50,6 @@ impl Scalar for Elu {
         b.add(above, below)
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
-        let [_, below] = self.parts(b, x, y)?;
-        b.scale(below, self.rate).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let x = scaled(e, x.to_owned(), self.rate);
         let y = e.node("Elu", &[x], vec![attr("alpha", self.alpha * self.rate)]);
@@ -148,16 +139,6 @@ impl Scalar for HardSwish {
         let inside = b.scale(inside, 1.0 / 6.0)?;
         let term = b.mul(inside, x)?;
         b.add(gate, term)
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let gate = b.push(Unary(Self::GATE), &[x])?;
-        let inside = between(b, gate)?;
-        b.scale(inside, 1.0 / 3.0).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 }
 

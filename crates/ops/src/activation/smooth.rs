@@ -4,7 +4,7 @@ use taste_graph::{Build, Emitter, Id, OpError};
 use taste_onnx::builders::attr_string;
 
 use super::scaled;
-use crate::pointwise::{SIGMOID, Scalar, TANH, Unary, erf, gauss, quadratic};
+use crate::pointwise::{SIGMOID, Scalar, TANH, Unary, gauss, quadratic};
 
 fn sigmoid(x: f64) -> f64 {
     (&SIGMOID).value(x)
@@ -31,15 +31,6 @@ impl Scalar for Softplus {
         b.push(Unary(&SIGMOID), &[x])
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let s = b.push(Unary(&SIGMOID), &[x])?;
-        quadratic(b, s, -1.0, 1.0, 0.0).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     /// max(x, 0) + softplus(−|x|): engines overflow where eˣ does.
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let x = [x.to_owned()];
@@ -51,21 +42,9 @@ impl Scalar for Softplus {
     }
 }
 
-/// x·t with t = tanh(softplus(x)); φ' = t + x·s·(1 − t²) and φ'' = s·(1 − t²)·(2 + x·(1 − s − 2ts))
-/// where s = σ(x).
+/// x·t with t = tanh(softplus(x)); φ' = t + x·(1 − t²)·s where s = σ(x).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mish;
-
-impl Mish {
-    /// t, s and s·(1 − t²).
-    fn parts(b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
-        let soft = b.push(Unary(Softplus), &[x])?;
-        let t = b.push(Unary(&TANH), &[soft])?;
-        let s = b.push(Unary(&SIGMOID), &[x])?;
-        let q = quadratic(b, t, -1.0, 0.0, 1.0)?;
-        Ok([t, s, b.mul(q, s)?])
-    }
-}
 
 impl Scalar for Mish {
     fn name(&self) -> &'static str {
@@ -77,24 +56,11 @@ impl Scalar for Mish {
     }
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
-        let [t, _, qs] = Self::parts(b, x)?;
-        let term = b.mul(x, qs)?;
-        b.add(t, term)
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [t, s, qs] = Self::parts(b, x)?;
-        let factor = b.scale(t, 2.0)?;
-        let factor = b.offset(factor, 1.0)?;
-        let factor = b.mul(factor, s)?;
-        let factor = b.from_offset(1.0, factor)?;
-        let factor = b.mul(factor, x)?;
-        let factor = b.offset(factor, 2.0)?;
-        b.mul(qs, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
+        let soft = b.push(Unary(Softplus), &[x])?;
+        let t = b.push(Unary(&TANH), &[soft])?;
+        let s = b.push(Unary(&SIGMOID), &[x])?;
+        let q = quadratic(b, t, -1.0, 0.0, 1.0)?;
+        b.formula([x, t, s, q], |[x, t, s, q]| t + x * (q * s))
     }
 
     /// Beyond 20 the factor is 1 in single precision; the clip keeps eˣ finite.
@@ -126,14 +92,6 @@ impl Scalar for Swish {
         b.push(Unary(SwishSlope { alpha: self.alpha }), &[x])
     }
 
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        SwishSlope { alpha: self.alpha }.bend(b, x).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let gate = scaled(e, x.to_owned(), self.alpha);
         let gate = e.node("Sigmoid", &[gate], vec![]);
@@ -142,30 +100,10 @@ impl Scalar for Swish {
 }
 
 /// The derivative of [`Swish`] as a function of its own, so that second derivatives in many lanes
-/// cost one product each. With u = αx and s = σ(u): φ'' = α·s(1−s)·(2 + u(1−2s)) and
-/// φ''' = α²·s(1−s)·((1−2s)(3 + u(1−2s)) − 2u·s(1−s)).
+/// cost one product each. With u = αx and s = σ(u), its own derivative is α·s(1−s)·(u(1−2s) + 2).
 #[derive(Clone, Copy, Debug)]
 struct SwishSlope {
     alpha: f64,
-}
-
-impl SwishSlope {
-    /// u, s(1−s) and 1−2s.
-    fn parts(self, b: &mut Build<'_>, x: Id) -> Result<[Id; 3], OpError> {
-        let u = b.scale(x, self.alpha)?;
-        let s = b.push(Unary(&SIGMOID), &[u])?;
-        let slope = quadratic(b, s, -1.0, 1.0, 0.0)?;
-        let centre = b.scale(s, -2.0)?;
-        Ok([u, slope, b.offset(centre, 1.0)?])
-    }
-
-    fn bend(self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-        let [u, slope, centre] = self.parts(b, x)?;
-        let factor = b.mul(u, centre)?;
-        let factor = b.offset(factor, 2.0)?;
-        let bend = b.mul(slope, factor)?;
-        b.scale(bend, self.alpha)
-    }
 }
 
 impl Scalar for SwishSlope {
@@ -180,23 +118,12 @@ impl Scalar for SwishSlope {
     }
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
-        self.bend(b, x)
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [u, slope, centre] = self.parts(b, x)?;
-        let first = b.mul(u, centre)?;
-        let first = b.offset(first, 3.0)?;
-        let first = b.mul(first, centre)?;
-        let second = b.mul(u, slope)?;
-        let second = b.scale(second, 2.0)?;
-        let factor = b.sub(first, second)?;
-        let third = b.mul(slope, factor)?;
-        b.scale(third, self.alpha * self.alpha).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
+        let u = b.scale(x, self.alpha)?;
+        let s = b.push(Unary(&SIGMOID), &[u])?;
+        let slope = quadratic(b, s, -1.0, 1.0, 0.0)?;
+        b.formula([u, s, slope], |[u, s, slope]| {
+            self.alpha * (slope * (u * (1.0 + -2.0 * s) + 2.0))
+        })
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
@@ -210,8 +137,7 @@ impl Scalar for SwishSlope {
     }
 }
 
-/// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g and φ'' = g·(2 − x²), where g is the
-/// normal density.
+/// x·Φ(x) with the normal distribution function Φ: φ' = Φ + x·g, where g is the normal density.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gelu;
 
@@ -227,19 +153,11 @@ impl Scalar for Gelu {
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         b.push(Unary(GeluSlope), &[x])
     }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
-        GeluSlope.d1(b, x, y).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
 }
 
 /// Φ(x).
 fn normal(x: f64) -> f64 {
-    0.5 * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))
+    0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2))
 }
 
 /// The derivative of [`Gelu`] as a function of its own.
@@ -261,18 +179,6 @@ impl Scalar for GeluSlope {
         b.mul(density, factor)
     }
 
-    /// g·x·(x² − 4).
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let density = gauss(b, x)?;
-        let factor = quadratic(b, x, 1.0, 0.0, -4.0)?;
-        let factor = b.mul(factor, x)?;
-        b.mul(density, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
-    }
-
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
         let u = scaled(e, x.to_owned(), std::f64::consts::FRAC_1_SQRT_2);
         let area = e.node("Erf", std::slice::from_ref(&u), vec![]);
@@ -289,7 +195,7 @@ impl Scalar for GeluSlope {
 }
 
 /// ½x·(1 + t) with t = tanh(u), u = √(2/π)·(x + 0.044715·x³):
-/// φ' = ½(1 + t) + ½x·(1 − t²)·u' and φ'' = (1 − t²)·(u' + ½x·u'' − x·t·u'²).
+/// φ' = ½(1 + t) + ½x·(1 − t²)·u'.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TanhGelu;
 
@@ -321,27 +227,7 @@ impl Scalar for TanhGelu {
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         let [t, q, du] = Self::parts(b, x)?;
-        let term = b.mul(q, du)?;
-        let term = b.mul(term, x)?;
-        let sum = b.add(t, term)?;
-        let sum = b.scale(sum, 0.5)?;
-        b.offset(sum, 0.5)
-    }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let [t, q, du] = Self::parts(b, x)?;
-        // u' + ½x·u'' = √(2/π)·(1 + 6·0.044715·x²).
-        let k = root_two_over_pi();
-        let line = quadratic(b, x, 6.0 * k * CUBIC, 0.0, k)?;
-        let square = quadratic(b, du, 1.0, 0.0, 0.0)?;
-        let term = b.mul(square, t)?;
-        let term = b.mul(term, x)?;
-        let factor = b.sub(line, term)?;
-        b.mul(q, factor).map(Some)
-    }
-
-    fn is_curved(&self) -> bool {
-        true
+        b.formula([x, t, q, du], |[x, t, q, du]| 0.5 * (t + q * du * x) + 0.5)
     }
 
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {

@@ -4,6 +4,7 @@
 //! that differs in which of the three it yields, so derivatives of any order are convolutions again.
 
 mod eval;
+mod geometry;
 mod read;
 pub(crate) mod window;
 mod write;
@@ -12,8 +13,9 @@ use taste_graph::{
     Bilinear, Build, Calculus, Concrete, DType, Emitter, Id, Lift, Op, OpError, Side, Tensor, take,
 };
 
+pub use geometry::Geometry;
 pub(crate) use read::ENTRIES;
-use window::Window;
+pub use window::Window;
 
 /// Which of the three places of the form is the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,12 +11,21 @@ use super::{
 };
 use crate::{Entry, Reader, Sample};
 
-fn read_groups(r: &mut Reader<'_, '_>) -> Result<usize, OpError> {
+pub(super) fn read_groups(r: &mut Reader<'_, '_>) -> Result<usize, OpError> {
     let group = r.int_or("group", 1);
     usize::try_from(group)
         .ok()
         .filter(|&g| g > 0)
         .ok_or_else(|| OpError::shape("group", "at least 1", group))
+}
+
+/// What a transposed convolution adds behind the last window, for each of `rank` spatial axes.
+pub(super) fn read_extra(r: &mut Reader<'_, '_>, rank: usize) -> Result<Vec<usize>, OpError> {
+    let extra = r.sizes("output_padding")?.unwrap_or_else(|| vec![0; rank]);
+    if extra.len() != rank {
+        return Err(OpError::shape("an entry for each spatial axis", rank, extra));
+    }
+    Ok(extra)
 }
 
 /// The result with a bias for each channel, if the node has one.
@@ -100,14 +109,13 @@ fn read_transposed(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     }
     let attributes = Attributes::read(r, rank, Some(&kernel))?;
     let groups = read_groups(r)?;
-    let extra = r.sizes("output_padding")?.unwrap_or_else(|| vec![0; rank]);
+    let extra = read_extra(r, rank)?;
     let wanted = r.sizes("output_shape")?.filter(|s| !s.is_empty());
     let wanted = match wanted {
         Some(s) if s.len() == rank + 2 => Some(s[2..].to_vec()),
         other => other,
     };
-    let lists = [Some(&extra), wanted.as_ref()];
-    if let Some(list) = lists.into_iter().flatten().find(|l| l.len() != rank) {
+    if let Some(list) = wanted.as_ref().filter(|l| l.len() != rank) {
         return Err(OpError::shape("an entry for each spatial axis", rank, list));
     }
     if let Some(large) = extra.iter().chain(wanted.iter().flatten()).find(|v| **v > 1 << 31) {

@@ -6,18 +6,18 @@ use crate::Reader;
 
 /// A window along every spatial axis. Tap k of the window at position p lies at
 /// `stride · p + dilation · k − begin` of the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
     /// How many taps.
-    pub(crate) kernel: Vec<usize>,
+    pub kernel: Vec<usize>,
     /// The distance between positions.
-    pub(crate) strides: Vec<usize>,
+    pub strides: Vec<usize>,
     /// The distance between taps.
-    pub(crate) dilations: Vec<usize>,
+    pub dilations: Vec<usize>,
     /// Padding before the first element.
-    pub(crate) begin: Vec<usize>,
+    pub begin: Vec<usize>,
     /// Padding behind the last element.
-    pub(crate) end: Vec<usize>,
+    pub end: Vec<usize>,
 }
 
 /// The elements that one tap touches along one axis: `start + stride · i` of the input at position

@@ -4,7 +4,7 @@ use ndarray::{ArrayD, Axis, IxDyn};
 use taste_graph::{Dim, Emitter, OpError};
 use taste_onnx::{builders, proto::AttributeProto};
 
-use super::Conv;
+use super::{Conv, Window};
 
 /// Up to so many channels of a result, `ConvTranspose` is the faster form.
 const FEW_CHANNELS: i64 = 4;
@@ -12,45 +12,19 @@ const FEW_CHANNELS: i64 = 4;
 /// Matrices of up to so many columns are narrow: engines multiply several faster as one.
 const NARROW: i64 = 16;
 
-/// A convolution with explicit attributes; one entry for each spatial axis.
-struct Geometry {
-    kernel: Vec<i64>,
-    strides: Vec<i64>,
-    dilations: Vec<i64>,
-    begin: Vec<i64>,
-    end: Vec<i64>,
-    groups: usize,
-}
-
 fn long(values: &[usize]) -> Vec<i64> {
     values.iter().map(|&v| v as i64).collect()
 }
 
-impl Geometry {
-    fn attributes(&self) -> Vec<AttributeProto> {
-        vec![
-            builders::attr_ints("kernel_shape", &self.kernel),
-            builders::attr_ints("strides", &self.strides),
-            builders::attr_ints("dilations", &self.dilations),
-            builders::attr_ints("pads", &[&self.begin[..], &self.end[..]].concat()),
-            builders::attr_int("group", self.groups as i64),
-        ]
-    }
-
-    /// `Conv`, after cutting where the padding is negative.
-    fn conv(mut self, e: &mut Emitter<'_>, x: &str, w: &str, size: &[usize]) -> String {
-        let mut cuts = Vec::new();
-        for (axis, &size) in size.iter().enumerate() {
-            let (begin, end) = (self.begin[axis].min(0), self.end[axis].min(0));
-            if begin < 0 || end < 0 {
-                cuts.push((axis + 2, -begin, size as i64 + end));
-            }
-            self.begin[axis] -= begin;
-            self.end[axis] -= end;
-        }
-        let x = cut(e, x, &cuts);
-        e.node("Conv", &[x, w.to_owned()], self.attributes())
-    }
+/// The attributes of a convolution with this window.
+fn attributes(window: &Window, groups: usize) -> Vec<AttributeProto> {
+    vec![
+        builders::attr_ints("kernel_shape", &long(&window.kernel)),
+        builders::attr_ints("strides", &long(&window.strides)),
+        builders::attr_ints("dilations", &long(&window.dilations)),
+        builders::attr_ints("pads", &long(&[&window.begin[..], &window.end[..]].concat())),
+        builders::attr_int("group", groups as i64),
+    ]
 }
 
 /// `Slice` to ranges of (axis, start, end).
@@ -91,24 +65,12 @@ fn swapped(rank: usize, a: usize, b: usize) -> Vec<usize> {
 }
 
 impl Conv {
-    fn geometry(&self) -> Geometry {
-        let w = &self.window;
-        Geometry {
-            kernel: long(&w.kernel),
-            strides: long(&w.strides),
-            dilations: long(&w.dilations),
-            begin: long(&w.begin),
-            end: long(&w.end),
-            groups: self.groups,
-        }
-    }
-
     pub(super) fn write_result(&self, e: &mut Emitter<'_>, args: &[String]) -> String {
-        e.node("Conv", args, self.geometry().attributes())
+        e.node("Conv", args, attributes(&self.window, self.groups))
     }
 
     /// With stride 1 the adjoint is a convolution with flipped weights, for which engines have faster
-    /// kernels than for `ConvTranspose`, unless the result has few channels, as a picture has: then they would lay
+    /// kernels than for `ConvTranspose`, unless the result has few channels, as an image has: then they would lay
     /// out windows of many channels for little arithmetic. With larger strides a convolution would have to compute on
     /// inserted zeros, or move elements between channels and space, which costs more than it gains.
     pub(super) fn write_data(
@@ -129,13 +91,21 @@ impl Conv {
             Some(weights) => weights,
             None => self.write_flipped(e, &args[1]),
         };
-        let mut geometry = self.geometry();
-        for axis in 0..self.window.rank() {
-            let reach = self.window.reach(axis) as i64 - 1;
-            geometry.begin[axis] = reach - geometry.begin[axis];
-            geometry.end[axis] = reach - geometry.end[axis];
+        // Padding is what the window reaches beyond the padding of x; where that is negative, positions are cut off.
+        let mut window = self.window.clone();
+        let mut cuts = Vec::new();
+        for (axis, &positions) in positions.iter().enumerate() {
+            let reach = self.window.reach(axis) - 1;
+            let before = self.window.begin[axis].saturating_sub(reach);
+            let after = self.window.end[axis].saturating_sub(reach);
+            if before > 0 || after > 0 {
+                cuts.push((axis + 2, before as i64, positions as i64 - after as i64));
+            }
+            window.begin[axis] = reach.saturating_sub(self.window.begin[axis]);
+            window.end[axis] = reach.saturating_sub(self.window.end[axis]);
         }
-        Ok(geometry.conv(e, &args[0], &weights, &positions))
+        let y = cut(e, &args[0], &cuts);
+        Ok(e.node("Conv", &[y, weights], attributes(&window, self.groups)))
     }
 
     fn write_transposed(
@@ -151,7 +121,7 @@ impl Conv {
                 (self.size[a] + w.begin[a] + w.end[a] - covered) as i64
             })
             .collect();
-        let mut attributes = self.geometry().attributes();
+        let mut attributes = attributes(w, self.groups);
         attributes.push(builders::attr_ints("output_padding", &extra));
         e.node("ConvTranspose", args, attributes)
     }
@@ -320,7 +290,6 @@ impl Conv {
             e.reshape(&x, &[&[inputs, merged], &data[2..]].concat())
         };
         let y = transpose(e, &args[1], &swap);
-        let own = self.geometry();
         let mut ranges = Vec::new();
         for (axis, &positions) in positions.iter().enumerate() {
             // Rows that a stride leaves out make the result longer than the kernel.
@@ -328,16 +297,16 @@ impl Conv {
             let room = padded - self.window.strides[axis] * (positions - 1) - 1;
             let taps = room / self.window.dilations[axis] + 1;
             if taps > self.window.kernel[axis] {
-                ranges.push((axis + 2, 0, own.kernel[axis]));
+                ranges.push((axis + 2, 0, self.window.kernel[axis] as i64));
             }
         }
-        let geometry = Geometry {
-            kernel: long(&positions),
-            strides: own.dilations,
-            dilations: own.strides,
-            ..own
+        let window = Window {
+            kernel: positions,
+            strides: self.window.dilations.clone(),
+            dilations: self.window.strides.clone(),
+            ..self.window.clone()
         };
-        let w = geometry.conv(e, &x, &y, &self.size);
+        let w = e.node("Conv", &[x, y], attributes(&window, groups));
         let w = cut(e, &w, &ranges);
         Ok(transpose(e, &w, &swap))
     }

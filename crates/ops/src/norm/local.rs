@@ -49,11 +49,6 @@ impl Pointwise for Power {
         let power = b.push(Self(self.0 - 1.0), &[x])?;
         b.scale(power, self.0)
     }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        let power = b.push(Self(self.0 - 2.0), &[x])?;
-        b.scale(power, self.0 * (self.0 - 1.0)).map(Some)
-    }
 }
 
 /// x · (bias + α/size · Σ x²)^−β, with the sum over neighbouring channels: a product with a matrix of

@@ -13,11 +13,11 @@ use crate::{Entry, Reader, Sample};
 use step::Stairs;
 pub(crate) use step::{Sign, Step, floor};
 pub(crate) use table::{
-    ABS, COS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SIN, SQRT, TANH, erf, gauss,
+    ABS, COS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SIN, SQRT, TANH, gauss,
 };
 use table::{ACOS, ACOSH, ASIN, ASINH, ATAN, ATANH, COSH, SINH, SOFTSIGN, TAN};
 
-/// A scalar function with its first two derivatives. The debug form names the function and all its
+/// A scalar function with its derivative. The debug form names the function and all its
 /// parameters: equal forms are the same function.
 pub(crate) trait Scalar: fmt::Debug + Send + Sync + 'static {
     /// The ONNX spelling, or a name of our own where ONNX has none.
@@ -28,16 +28,6 @@ pub(crate) trait Scalar: fmt::Debug + Send + Sync + 'static {
 
     /// φ'(x), from the argument and the result.
     fn d1(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError>;
-
-    /// φ''(x); absent where it is zero almost everywhere.
-    fn d2(&self, _b: &mut Build<'_>, _x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        Ok(None)
-    }
-
-    /// Whether there is a second derivative.
-    fn is_curved(&self) -> bool {
-        false
-    }
 
     /// Writes ONNX nodes and returns the name of the result.
     fn write(&self, e: &mut Emitter<'_>, x: &str) -> String {
@@ -91,14 +81,6 @@ impl<S: Scalar> Pointwise for Unary<S> {
     fn d1(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
         self.0.d1(b, x, y)
     }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
-        self.0.d2(b, x, y)
-    }
-
-    fn is_curved(&self) -> bool {
-        self.0.is_curved()
-    }
 }
 
 /// a·x² + b·x + c. Many first derivatives are a quadratic in the result; as one function, its own
@@ -122,14 +104,6 @@ impl Scalar for Quadratic {
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
         let slope = b.scale(x, 2.0 * self.a)?;
         if self.b == 0.0 { Ok(slope) } else { b.offset(slope, self.b) }
-    }
-
-    fn d2(&self, b: &mut Build<'_>, _x: Id, _y: Id) -> Result<Option<Id>, OpError> {
-        Ok(Some(b.scalar(2.0 * self.a)))
-    }
-
-    fn is_curved(&self) -> bool {
-        true
     }
 
     /// (a·x + b)·x + c with as few nodes as the coefficients allow.

@@ -16,8 +16,6 @@ pub(crate) struct Function {
     name: &'static str,
     value: fn(f64) -> f64,
     d1: Rule,
-    /// Absent where it is zero almost everywhere.
-    d2: Option<Rule>,
 }
 
 impl fmt::Debug for Function {
@@ -38,20 +36,6 @@ impl Scalar for &'static Function {
     fn d1(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
         (self.d1)(b, x, y)
     }
-
-    fn d2(&self, b: &mut Build<'_>, x: Id, y: Id) -> Result<Option<Id>, OpError> {
-        self.d2.map(|d2| d2(b, x, y)).transpose()
-    }
-
-    fn is_curved(&self) -> bool {
-        self.d2.is_some()
-    }
-}
-
-/// x³.
-fn cube(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-    let square = quadratic(b, x, 1.0, 0.0, 0.0)?;
-    b.mul(square, x)
 }
 
 /// 1 / √x.
@@ -79,41 +63,15 @@ pub(crate) fn gauss(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.scale(bell, TAU.sqrt().recip())
 }
 
-/// The error function by a series of positive terms.
-pub(crate) fn erf(x: f64) -> f64 {
-    if x.abs() > 6.0 || x.is_nan() {
-        return if x.is_nan() { x } else { x.signum() };
-    }
-    let (mut term, mut sum, mut odd) = (x, x, 1.0);
-    while term.abs() > 1e-18 * sum.abs() {
-        odd += 2.0;
-        term *= 2.0 * x * x / odd;
-        sum += term;
-    }
-    FRAC_2_SQRT_PI * (-x * x).exp() * sum
-}
+pub(crate) static EXP: Function = Function { name: "Exp", value: f64::exp, d1: |_, _, y| Ok(y) };
 
-pub(crate) static EXP: Function =
-    Function { name: "Exp", value: f64::exp, d1: |_, _, y| Ok(y), d2: Some(|_, _, y| Ok(y)) };
-
-pub(crate) static LOG: Function = Function {
-    name: "Log",
-    value: f64::ln,
-    d1: |b, x, _| b.push(Unary(&RECIPROCAL), &[x]),
-    d2: Some(|b, x, _| {
-        let r = b.push(Unary(&RECIPROCAL), &[x])?;
-        quadratic(b, r, -1.0, 0.0, 0.0)
-    }),
-};
+pub(crate) static LOG: Function =
+    Function { name: "Log", value: f64::ln, d1: |b, x, _| b.push(Unary(&RECIPROCAL), &[x]) };
 
 pub(crate) static RECIPROCAL: Function = Function {
     name: "Reciprocal",
     value: |x| 1.0 / x,
     d1: |b, _, y| quadratic(b, y, -1.0, 0.0, 0.0),
-    d2: Some(|b, _, y| {
-        let y3 = cube(b, y)?;
-        b.scale(y3, 2.0)
-    }),
 };
 
 pub(crate) static SQRT: Function = Function {
@@ -123,38 +81,20 @@ pub(crate) static SQRT: Function = Function {
         let r = b.push(Unary(&RECIPROCAL), &[y])?;
         b.scale(r, 0.5)
     },
-    d2: Some(|b, _, y| {
-        let r = b.push(Unary(&RECIPROCAL), &[y])?;
-        let r3 = cube(b, r)?;
-        b.scale(r3, -0.25)
-    }),
 };
 
 pub(crate) static ERF: Function = Function {
     name: "Erf",
-    value: erf,
+    value: libm::erf,
     d1: |b, x, _| {
         let exponent = quadratic(b, x, -1.0, 0.0, 0.0)?;
         let bell = b.push(Unary(&EXP), &[exponent])?;
         b.scale(bell, FRAC_2_SQRT_PI)
     },
-    d2: Some(|b, x, y| {
-        let slope = (ERF.d1)(b, x, y)?;
-        let bend = b.mul(slope, x)?;
-        b.scale(bend, -2.0)
-    }),
 };
 
-pub(crate) static TANH: Function = Function {
-    name: "Tanh",
-    value: f64::tanh,
-    d1: |b, _, y| quadratic(b, y, -1.0, 0.0, 1.0),
-    d2: Some(|b, _, y| {
-        let slope = quadratic(b, y, -1.0, 0.0, 1.0)?;
-        let bend = b.mul(y, slope)?;
-        b.scale(bend, -2.0)
-    }),
-};
+pub(crate) static TANH: Function =
+    Function { name: "Tanh", value: f64::tanh, d1: |b, _, y| quadratic(b, y, -1.0, 0.0, 1.0) };
 
 pub(crate) static SIGMOID: Function = Function {
     name: "Sigmoid",
@@ -163,25 +103,16 @@ pub(crate) static SIGMOID: Function = Function {
         let other = complement(b, x)?;
         b.mul(y, other)
     },
-    d2: Some(|b, x, y| {
-        let other = complement(b, x)?;
-        let (slope, factor) = (b.mul(y, other)?, b.sub(other, y)?);
-        b.mul(slope, factor)
-    }),
 };
 
 pub(crate) static RELU: Function =
-    Function { name: "Relu", value: |x| x.max(0.0), d1: |b, _, y| b.push(Step, &[y]), d2: None };
+    Function { name: "Relu", value: |x| x.max(0.0), d1: |b, _, y| b.push(Step, &[y]) };
 
 pub(crate) static ABS: Function =
-    Function { name: "Abs", value: f64::abs, d1: |b, x, _| b.push(Sign, &[x]), d2: None };
+    Function { name: "Abs", value: f64::abs, d1: |b, x, _| b.push(Sign, &[x]) };
 
-pub(crate) static SIN: Function = Function {
-    name: "Sin",
-    value: f64::sin,
-    d1: |b, x, _| b.push(Unary(&COS), &[x]),
-    d2: Some(|b, _, y| b.neg(y)),
-};
+pub(crate) static SIN: Function =
+    Function { name: "Sin", value: f64::sin, d1: |b, x, _| b.push(Unary(&COS), &[x]) };
 
 pub(crate) static COS: Function = Function {
     name: "Cos",
@@ -190,19 +121,10 @@ pub(crate) static COS: Function = Function {
         let sin = b.push(Unary(&SIN), &[x])?;
         b.neg(sin)
     },
-    d2: Some(|b, _, y| b.neg(y)),
 };
 
-pub(super) static TAN: Function = Function {
-    name: "Tan",
-    value: f64::tan,
-    d1: |b, _, y| quadratic(b, y, 1.0, 0.0, 1.0),
-    d2: Some(|b, _, y| {
-        let slope = quadratic(b, y, 1.0, 0.0, 1.0)?;
-        let bend = b.mul(y, slope)?;
-        b.scale(bend, 2.0)
-    }),
-};
+pub(super) static TAN: Function =
+    Function { name: "Tan", value: f64::tan, d1: |b, _, y| quadratic(b, y, 1.0, 0.0, 1.0) };
 
 pub(super) static ASIN: Function = Function {
     name: "Asin",
@@ -211,11 +133,6 @@ pub(super) static ASIN: Function = Function {
         let rest = one_minus_square(b, x)?;
         inverse_root(b, rest)
     },
-    d2: Some(|b, x, y| {
-        let slope = (ASIN.d1)(b, x, y)?;
-        let slope3 = cube(b, slope)?;
-        b.mul(slope3, x)
-    }),
 };
 
 pub(super) static ACOS: Function = Function {
@@ -225,11 +142,6 @@ pub(super) static ACOS: Function = Function {
         let slope = (ASIN.d1)(b, x, y)?;
         b.neg(slope)
     },
-    d2: Some(|b, x, y| {
-        let slope3 = (ACOS.d1)(b, x, y)?;
-        let slope3 = cube(b, slope3)?;
-        b.mul(slope3, x)
-    }),
 };
 
 pub(super) static ATAN: Function = Function {
@@ -239,26 +151,13 @@ pub(super) static ATAN: Function = Function {
         let rest = quadratic(b, x, 1.0, 0.0, 1.0)?;
         b.push(Unary(&RECIPROCAL), &[rest])
     },
-    d2: Some(|b, x, y| {
-        let slope = (ATAN.d1)(b, x, y)?;
-        let slope2 = quadratic(b, slope, -2.0, 0.0, 0.0)?;
-        b.mul(slope2, x)
-    }),
 };
 
-pub(super) static SINH: Function = Function {
-    name: "Sinh",
-    value: f64::sinh,
-    d1: |b, x, _| b.push(Unary(&COSH), &[x]),
-    d2: Some(|_, _, y| Ok(y)),
-};
+pub(super) static SINH: Function =
+    Function { name: "Sinh", value: f64::sinh, d1: |b, x, _| b.push(Unary(&COSH), &[x]) };
 
-pub(super) static COSH: Function = Function {
-    name: "Cosh",
-    value: f64::cosh,
-    d1: |b, x, _| b.push(Unary(&SINH), &[x]),
-    d2: Some(|_, _, y| Ok(y)),
-};
+pub(super) static COSH: Function =
+    Function { name: "Cosh", value: f64::cosh, d1: |b, x, _| b.push(Unary(&SINH), &[x]) };
 
 pub(super) static ASINH: Function = Function {
     name: "Asinh",
@@ -267,10 +166,6 @@ pub(super) static ASINH: Function = Function {
         let rest = quadratic(b, x, 1.0, 0.0, 1.0)?;
         inverse_root(b, rest)
     },
-    d2: Some(|b, x, y| {
-        let slope = (ASINH.d1)(b, x, y)?;
-        minus_x_cube(b, x, slope)
-    }),
 };
 
 pub(super) static ACOSH: Function = Function {
@@ -281,10 +176,6 @@ pub(super) static ACOSH: Function = Function {
         let rest = b.mul(below, above)?;
         inverse_root(b, rest)
     },
-    d2: Some(|b, x, y| {
-        let slope = (ACOSH.d1)(b, x, y)?;
-        minus_x_cube(b, x, slope)
-    }),
 };
 
 pub(super) static ATANH: Function = Function {
@@ -294,21 +185,9 @@ pub(super) static ATANH: Function = Function {
         let rest = one_minus_square(b, x)?;
         b.push(Unary(&RECIPROCAL), &[rest])
     },
-    d2: Some(|b, x, y| {
-        let slope = (ATANH.d1)(b, x, y)?;
-        let slope2 = quadratic(b, slope, 2.0, 0.0, 0.0)?;
-        b.mul(slope2, x)
-    }),
 };
 
-/// −x·s³.
-fn minus_x_cube(b: &mut Build<'_>, x: Id, s: Id) -> Result<Id, OpError> {
-    let s3 = cube(b, s)?;
-    let bend = b.mul(s3, x)?;
-    b.neg(bend)
-}
-
-/// x / (1 + |x|), with φ' = (1 + |x|)⁻² and φ'' = −2·sign(x)·(1 + |x|)⁻³.
+/// x / (1 + |x|), with φ' = (1 + |x|)⁻².
 pub(super) static SOFTSIGN: Function = Function {
     name: "Softsign",
     value: |x| x / (1.0 + x.abs()),
@@ -316,13 +195,6 @@ pub(super) static SOFTSIGN: Function = Function {
         let r = softsign_scale(b, x)?;
         quadratic(b, r, 1.0, 0.0, 0.0)
     },
-    d2: Some(|b, x, _| {
-        let r = softsign_scale(b, x)?;
-        let r3 = cube(b, r)?;
-        let sign = b.push(Sign, &[x])?;
-        let bend = b.mul(r3, sign)?;
-        b.scale(bend, -2.0)
-    }),
 };
 
 /// 1 / (1 + |x|).
@@ -346,7 +218,8 @@ mod tests {
             (5.5, 0.999_999_999_999_992_6),
             (f64::INFINITY, 1.0),
         ] {
-            assert!((erf(x) - want).abs() < 1e-14, "erf({x}) = {}", erf(x));
+            let got = (ERF.value)(x);
+            assert!((got - want).abs() < 1e-14, "erf({x}) = {got}");
         }
     }
 }

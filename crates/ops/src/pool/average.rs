@@ -1,11 +1,10 @@
 use ndarray::{ArrayD, IxDyn};
 use taste_graph::{
-    Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor, grid,
-    take,
+    Build, Calculus, Concrete, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor, grid, take,
 };
 use taste_onnx::builders;
 
-use super::{CONSTANT_LIMIT, Field};
+use super::{CONSTANT_LIMIT, Field, plane_sample, window_samples};
 use crate::{
     Reader, Sample,
     conv::{Conv, Place},
@@ -94,11 +93,7 @@ impl Op for AveragePool {
     }
 
     fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
-        let [x] = take(args)?;
-        if x.dtype != DType::Float {
-            return Err(OpError::DType { want: DType::Float, got: x.dtype });
-        }
-        Ok(vec![x.with_shape(self.field.result(&x.shape)?)])
+        self.field.infer(args)
     }
 
     fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
@@ -163,14 +158,9 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 }
 
 pub(super) fn samples() -> Vec<Sample> {
-    let of = |title: &str, kernel: [i64; 2]| {
-        Sample::new(title).active(&[2, 1, 4, 5]).int_list("kernel_shape", &kernel).batched()
-    };
-    vec![
-        of("side by side, with a rest", [2, 2]).int_list("strides", &[2, 2]),
+    let of = plane_sample;
+    let own = vec![
         Sample::new("everything").active(&[2, 2, 2, 3]).int_list("kernel_shape", &[2, 3]).batched(),
-        of("overlapping", [3, 2]),
-        of("padded", [3, 3]).int_list("pads", &[1, 1, 1, 1]).int_list("strides", &[2, 2]),
         of("padding counts", [3, 3]).int_list("pads", &[1, 0, 1, 2]).int("count_include_pad", 1),
         of("rounded up", [3, 3]).int_list("strides", &[2, 2]).int("ceil_mode", 1),
         of("rounded up, padding counts", [3, 3])
@@ -182,22 +172,11 @@ pub(super) fn samples() -> Vec<Sample> {
             .int_list("strides", &[3, 4])
             .int_list("pads", &[0, 1, 0, 1])
             .int("ceil_mode", 1),
-        of("same, upper", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_UPPER"),
-        of("same, lower", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_LOWER"),
-        of("dilated", [2, 2]).int_list("dilations", &[2, 3]).int_list("pads", &[1, 0, 0, 0]),
         Sample::new("one axis")
             .active(&[2, 2, 5])
             .int_list("kernel_shape", &[3])
             .int_list("strides", &[2])
             .batched(),
-        Sample::new("three axes, one of them pooled")
-            .active(&[1, 1, 4, 2, 2])
-            .int_list("kernel_shape", &[3, 1, 1])
-            .int_list("pads", &[1, 0, 0, 1, 0, 0])
-            .batched(),
-        Sample::new("three axes, two of them pooled")
-            .active(&[1, 2, 2, 3, 2])
-            .int_list("kernel_shape", &[1, 2, 2])
-            .batched(),
-    ]
+    ];
+    window_samples().into_iter().chain(own).collect()
 }

@@ -5,7 +5,7 @@ use taste_graph::{
     grid, take,
 };
 
-use super::{CONSTANT_LIMIT, Field, average::AveragePool};
+use super::{CONSTANT_LIMIT, Field, average::AveragePool, plane_sample, window_samples};
 use crate::{
     Reader, Sample,
     arg::FirstMax,
@@ -148,11 +148,7 @@ impl Op for MaxPool {
     }
 
     fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
-        let [x] = take(args)?;
-        if x.dtype != DType::Float {
-            return Err(OpError::DType { want: DType::Float, got: x.dtype });
-        }
-        Ok(vec![x.with_shape(self.field.result(&x.shape)?)])
+        self.field.infer(args)
     }
 
     fn eval(&self, args: &[Tensor]) -> Result<Vec<Tensor>, OpError> {
@@ -204,24 +200,16 @@ pub(super) fn read(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 }
 
 pub(super) fn samples() -> Vec<Sample> {
-    let of = |title: &str, kernel: [i64; 2]| {
-        Sample::new(title).active(&[2, 1, 4, 5]).int_list("kernel_shape", &kernel).batched()
-    };
-    vec![
-        of("side by side, with a rest", [2, 2]).int_list("strides", &[2, 2]),
+    let of = plane_sample;
+    let own = vec![
         Sample::new("side by side, channels")
             .active(&[1, 2, 4, 4])
             .int_list("kernel_shape", &[2, 4])
             .int_list("strides", &[2, 4])
             .batched(),
-        of("overlapping", [3, 2]),
-        of("padded", [3, 3]).int_list("pads", &[1, 1, 1, 1]).int_list("strides", &[2, 2]),
         of("asymmetric padding", [2, 3]).int_list("pads", &[1, 0, 0, 2]),
         of("rounded up", [2, 2]).int_list("strides", &[2, 2]).int("ceil_mode", 1),
         of("rounded up, overlapping", [3, 3]).int_list("strides", &[2, 2]).int("ceil_mode", 1),
-        of("same, upper", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_UPPER"),
-        of("same, lower", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_LOWER"),
-        of("dilated", [2, 2]).int_list("dilations", &[2, 3]).int_list("pads", &[1, 0, 0, 0]),
         Sample::new("two channels, strided")
             .active(&[2, 2, 5])
             .int_list("kernel_shape", &[3])
@@ -233,14 +221,6 @@ pub(super) fn samples() -> Vec<Sample> {
             .int_list("kernel_shape", &[3])
             .int_list("strides", &[3])
             .batched(),
-        Sample::new("three axes, one of them pooled")
-            .active(&[1, 1, 4, 2, 2])
-            .int_list("kernel_shape", &[3, 1, 1])
-            .int_list("pads", &[1, 0, 0, 1, 0, 0])
-            .batched(),
-        Sample::new("three axes, two of them pooled")
-            .active(&[1, 2, 2, 3, 2])
-            .int_list("kernel_shape", &[1, 2, 2])
-            .batched(),
-    ]
+    ];
+    window_samples().into_iter().chain(own).collect()
 }

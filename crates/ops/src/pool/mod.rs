@@ -5,11 +5,11 @@ mod global;
 mod max;
 mod norm;
 
-use taste_graph::{Build, Concrete, Dim, Id, OpError};
+use taste_graph::{Build, Concrete, DType, Dim, Id, OpError, take};
 use taste_onnx::{builders, proto::AttributeProto};
 
 use crate::{
-    Entry, Reader,
+    Entry, Reader, Sample,
     conv::window::{Attributes, Padding, Window, spatial, spatial_sizes},
 };
 
@@ -193,6 +193,15 @@ impl Field {
         !self.is_dilated() && small(&self.window.begin) && small(&self.window.end)
     }
 
+    /// The result of a pool of floats.
+    fn infer(&self, args: &[Concrete]) -> Result<Vec<Concrete>, OpError> {
+        let [x] = take(args)?;
+        if x.dtype != DType::Float {
+            return Err(OpError::DType { want: DType::Float, got: x.dtype });
+        }
+        Ok(vec![x.with_shape(self.result(&x.shape)?)])
+    }
+
     /// The result of a pool on an input of this shape.
     fn result(&self, x: &[usize]) -> Result<Vec<usize>, OpError> {
         match x {
@@ -261,6 +270,33 @@ pub fn max_pool_between(
     }
     let field = Field::sliding(b, x, [size, stride, pad])?;
     max::MaxPool { field }.push(b, x)
+}
+
+/// A sample on a plane of 4 × 5 elements.
+fn plane_sample(title: &str, kernel: [i64; 2]) -> Sample {
+    Sample::new(title).active(&[2, 1, 4, 5]).int_list("kernel_shape", &kernel).batched()
+}
+
+/// Samples of where windows may lie, for every kind of pool.
+fn window_samples() -> Vec<Sample> {
+    let of = plane_sample;
+    vec![
+        of("side by side, with a rest", [2, 2]).int_list("strides", &[2, 2]),
+        of("overlapping", [3, 2]),
+        of("padded", [3, 3]).int_list("pads", &[1, 1, 1, 1]).int_list("strides", &[2, 2]),
+        of("same, upper", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_UPPER"),
+        of("same, lower", [2, 3]).int_list("strides", &[2, 2]).string("auto_pad", "SAME_LOWER"),
+        of("dilated", [2, 2]).int_list("dilations", &[2, 3]).int_list("pads", &[1, 0, 0, 0]),
+        Sample::new("three axes, one of them pooled")
+            .active(&[1, 1, 4, 2, 2])
+            .int_list("kernel_shape", &[3, 1, 1])
+            .int_list("pads", &[1, 0, 0, 1, 0, 0])
+            .batched(),
+        Sample::new("three axes, two of them pooled")
+            .active(&[1, 2, 2, 3, 2])
+            .int_list("kernel_shape", &[1, 2, 2])
+            .batched(),
+    ]
 }
 
 pub(crate) const ENTRIES: &[Entry] = &[

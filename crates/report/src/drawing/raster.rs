@@ -13,7 +13,7 @@ use crate::{
     theme::Paint,
 };
 
-/// Pictures beyond this are refused.
+/// Images beyond this are refused.
 pub(super) const MOST_MEGAPIXELS: u64 = 64;
 
 pub(super) fn encode(drawing: &Drawing, scale: u32) -> Result<Vec<u8>, Error> {

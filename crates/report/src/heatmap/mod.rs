@@ -1,11 +1,11 @@
 //! Matrices as colours: one map or several with a common scale.
 
+mod image;
 mod outline;
 mod panel;
-mod picture;
 
+pub use image::Image;
 pub use panel::Panel;
-pub use picture::Picture;
 
 use crate::{
     Scale,
@@ -24,10 +24,10 @@ const GAP: f64 = 16.0;
 const SEEN: usize = 24;
 const CAPTION_LINES: usize = 3;
 
-/// No side of a matrix or picture has more pixels.
+/// No side of a matrix or image has more pixels.
 const MOST_PIXELS: usize = 2048;
 
-/// A size with its sides cut to what pictures have.
+/// A size with its sides cut to what images have.
 fn thinned(size: (usize, usize)) -> (usize, usize) {
     (size.0.min(MOST_PIXELS), size.1.min(MOST_PIXELS))
 }

@@ -1,8 +1,8 @@
-//! One matrix, one picture, or a matrix upon a picture.
+//! One matrix, one image, or a matrix upon an image.
 
 use ndarray::Array2;
 
-use super::{Picture, outline::outline, thinned};
+use super::{Image, outline::outline, thinned};
 use crate::{
     Scale,
     colour::{Colour, byte},
@@ -14,10 +14,10 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Panel {
     pub(super) values: Option<Array2<f32>>,
-    pub(super) picture: Option<Picture>,
+    pub(super) image: Option<Image>,
     threshold: Option<f64>,
     pub(super) caption: String,
-    /// Height and width of the matrix, or of the picture where there is none.
+    /// Height and width of the matrix, or of the image where there is none.
     pub(super) size: (usize, usize),
 }
 
@@ -28,21 +28,21 @@ impl Panel {
         let values = thin(values);
         let size = values.dim();
         let caption = String::new();
-        Self { values: Some(values), picture: None, threshold: None, caption, size }
+        Self { values: Some(values), image: None, threshold: None, caption, size }
     }
 
-    /// A picture alone.
-    pub fn picture(picture: Picture) -> Self {
-        let size = picture.size;
+    /// An image alone.
+    pub fn image(image: Image) -> Self {
+        let size = image.size;
         let caption = String::new();
-        Self { values: None, picture: Some(picture), threshold: None, caption, size }
+        Self { values: None, image: Some(image), threshold: None, caption, size }
     }
 
-    /// Shows the matrix upon a picture of any size; an entry covers it the more the further it stands
+    /// Shows the matrix upon an image of any size; an entry covers it the more the further it stands
     /// out.
     #[must_use]
-    pub fn over(mut self, picture: Picture) -> Self {
-        self.picture = Some(picture);
+    pub fn over(mut self, image: Image) -> Self {
+        self.image = Some(image);
         self
     }
 
@@ -67,11 +67,11 @@ impl Panel {
     }
 
     pub(super) fn draw(&self, d: &mut Drawing, scale: &Scale, at: Point, size: Point) {
-        if let Some(picture) = &self.picture {
-            d.image(at, size, picture.pixels.clone(), false);
+        if let Some(image) = &self.image {
+            d.image(at, size, image.pixels.clone(), false);
         }
         if let Some(values) = &self.values {
-            let covers = self.picture.is_some();
+            let covers = self.image.is_some();
             let (height, width) = values.dim();
             let pixels = Pixels::from_fn(height, width, |r, c| {
                 let value = f64::from(values[[r, c]]);
@@ -107,12 +107,12 @@ impl Panel {
     }
 }
 
-/// How much an entry covers the picture below it.
+/// How much an entry covers the image below it.
 fn cover(scale: &Scale, value: f64) -> u8 {
     if value.is_nan() { 150 } else { byte(0.9 * scale.salience(value)) }
 }
 
-/// A matrix of at most the size that pictures have.
+/// A matrix of at most the size that images have.
 fn thin(values: Array2<f32>) -> Array2<f32> {
     let (height, width) = values.dim();
     let (rows, columns) = thinned((height, width));

@@ -4,7 +4,7 @@ use roxmltree::{Document, Node};
 use taste_report::Figure;
 use tiny_skia::Pixmap;
 
-/// Numbers of a figure's coordinates must be numbers, its picture must decode, and nothing may be cut off at
+/// Numbers of a figure's coordinates must be numbers, its image must decode, and nothing may be cut off at
 /// the rim of the sheet.
 pub(crate) fn assert_sound(name: &str, figure: &dyn Figure) {
     let svg = figure.to_svg();
@@ -22,11 +22,11 @@ pub(crate) fn assert_sound(name: &str, figure: &dyn Figure) {
             }
         }
     }
-    let picture = picture(figure);
-    let (width, height) = (picture.width(), picture.height());
+    let image = image(figure);
+    let (width, height) = (image.width(), image.height());
     for i in 0..width.max(height) {
         for (x, y) in [(i, 0), (i, height - 1), (0, i), (width - 1, i)] {
-            if let Some(pixel) = picture.pixel(x, y) {
+            if let Some(pixel) = image.pixel(x, y) {
                 let [r, g, b] = [pixel.red(), pixel.green(), pixel.blue()];
                 assert!(r == 255 && g == 255 && b == 255, "{name}: something at ({x}, {y})");
             }
@@ -34,15 +34,15 @@ pub(crate) fn assert_sound(name: &str, figure: &dyn Figure) {
     }
 }
 
-/// The picture as pixels, two for every unit of the drawing.
-pub(crate) fn picture(figure: &dyn Figure) -> Pixmap {
-    Pixmap::decode_png(&figure.to_png().expect("a picture")).expect("a PNG")
+/// The image as pixels, two for every unit of the drawing.
+pub(crate) fn image(figure: &dyn Figure) -> Pixmap {
+    Pixmap::decode_png(&figure.to_png().expect("an image")).expect("a PNG")
 }
 
 /// The colour at a point of the drawing.
-pub(crate) fn colour_at(picture: &Pixmap, x: f64, y: f64) -> [u8; 3] {
+pub(crate) fn colour_at(image: &Pixmap, x: f64, y: f64) -> [u8; 3] {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "on the sheet")]
-    let pixel = picture.pixel((x * 2.0) as u32, (y * 2.0) as u32).expect("on the sheet");
+    let pixel = image.pixel((x * 2.0) as u32, (y * 2.0) as u32).expect("on the sheet");
     [pixel.red(), pixel.green(), pixel.blue()]
 }
 

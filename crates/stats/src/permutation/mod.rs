@@ -68,15 +68,13 @@ pub fn two_sample(
             .map(|split| pooled.largest(&split, &mut sums))
             .collect()
     } else {
-        (0..permutations as u64)
-            .into_par_iter()
-            .map_init(
-                || (Chooser::new(pooled.rows()), pooled.sums()),
-                |(chooser, sums), number| {
-                    chooser.choose(pooled.chosen(), seed, number, |s| pooled.largest(s, sums))
-                },
-            )
-            .collect()
+        let draws = (0..permutations as u64).into_par_iter().map_init(
+            || (Chooser::new(pooled.rows()), pooled.sums()),
+            |(chooser, sums), number| {
+                chooser.choose(pooled.chosen(), seed, number, |s| pooled.largest(s, sums))
+            },
+        );
+        taste_threads::within(|| draws.collect())
     };
     Ok(outcome(&pooled, maxima, count.is_some()))
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use taste_choice::Choice;
 use taste_detector::passes::Gathered;
+use taste_engine::Target;
 use taste_graph::{Build, Id};
 
 use super::{Aggregate, AggregateKind};
 use crate::{
     Error,
-    residual::{Adjusted, Residual, Subject, target},
+    residual::{Adjusted, Residual, Subject},
 };
 
 pub(super) const KIND: AggregateKind = AggregateKind {
@@ -30,8 +31,8 @@ impl Aggregate for Class {
         format!("{}:{}", KIND.choice.name, self.0)
     }
 
-    fn subject(&self) -> Result<Subject, Error> {
-        Ok(Subject::Single(target(&format!("prob:{}", self.0))?))
+    fn subject(&self) -> Subject {
+        Subject::Single(Target::prob(Some(self.0)))
     }
 
     fn is_signed(&self) -> bool {

@@ -28,8 +28,8 @@ pub trait Aggregate: fmt::Debug + Send + Sync {
     fn written(&self) -> String;
 
     /// Which functions have residuals.
-    fn subject(&self) -> Result<Subject, Error> {
-        Ok(Subject::EveryClass)
+    fn subject(&self) -> Subject {
+        Subject::EveryClass
     }
 
     /// Whether the result has a sign where residuals have one.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use taste_choice::Choice;
 use taste_detector::passes::Gathered;
+use taste_engine::Target;
 use taste_graph::{Build, Id};
 
 use super::{Aggregate, AggregateKind};
 use crate::{
     Error,
-    residual::{Adjusted, Residual, Subject, target},
+    residual::{Adjusted, Residual, Subject},
 };
 
 pub(super) const KIND: AggregateKind = AggregateKind {
@@ -33,8 +34,8 @@ impl Aggregate for Predicted {
         KIND.choice.name.to_owned()
     }
 
-    fn subject(&self) -> Result<Subject, Error> {
-        Ok(Subject::Single(target("prob")?))
+    fn subject(&self) -> Subject {
+        Subject::Single(Target::prob(None))
     }
 
     fn is_signed(&self) -> bool {

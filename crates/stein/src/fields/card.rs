@@ -1,7 +1,7 @@
 //! What the file of a score network says of itself: how its input relates to samples, which noise its density has.
 
 use serde::{Deserialize, Serialize};
-use taste_onnx::{Model, proto::StringStringEntryProto};
+use taste_onnx::Model;
 
 use super::InputMap;
 use taste_detector::refused;
@@ -39,8 +39,7 @@ pub struct Steps {
 impl Card {
     /// The card of a file, if it has one.
     pub fn of(model: &Model) -> Result<Option<Self>, Error> {
-        let entry = model.proto.metadata_props.iter().find(|entry| entry.key == KEY);
-        let Some(text) = entry.map(|entry| entry.value.as_str()) else { return Ok(None) };
+        let Some(text) = model.metadata(KEY) else { return Ok(None) };
         if text.len() > MOST_BYTES {
             return Err(refused(format!("the file's metadata {KEY:?} are too long to be true")));
         }
@@ -56,9 +55,7 @@ impl Card {
     /// Puts the card into a file, in place of any that is there.
     pub fn put(&self, model: &mut Model) -> Result<(), Error> {
         let value = serde_json::to_string(self).map_err(|e| refused(e.to_string()))?;
-        let entries = &mut model.proto.metadata_props;
-        entries.retain(|entry| entry.key != KEY);
-        entries.push(StringStringEntryProto { key: KEY.to_owned(), value });
+        model.set_metadata(KEY, value);
         Ok(())
     }
 }

@@ -17,7 +17,8 @@ use super::{
 };
 use crate::Error;
 
-pub(super) const FAMILY: FieldFamily = FieldFamily {
+/// Noise predictors in a file.
+pub const FAMILY: FieldFamily = FieldFamily {
     choice: Choice {
         name: "ddpm",
         usage: USAGE,
@@ -28,7 +29,8 @@ pub(super) const FAMILY: FieldFamily = FieldFamily {
 
 const USAGE: &str = "ddpm:FILE,t=50[,schedule=linear|scaled-linear|cosine][,conversion=s1|s2:M|s3]\
                                 [,steps=1000][,beta-start=1e-4][,beta-end=0.02]";
-const KEYS: [&str; 6] = ["t", "schedule", "conversion", "steps", "beta-start", "beta-end"];
+/// The keys of its arguments.
+pub const KEYS: [&str; 6] = ["t", "schedule", "conversion", "steps", "beta-start", "beta-end"];
 /// How many steps there are unless something else is known.
 const STEPS: usize = 1000;
 const MOST_STEPS: usize = 1_000_000;

@@ -35,7 +35,7 @@ use taste_graph::{Build, Id};
 use crate::Error;
 
 pub use card::{Card, Steps};
-pub use ddpm::diffusion;
+pub use ddpm::{FAMILY as DDPM, KEYS as DDPM_KEYS, diffusion};
 pub use families::{FAMILIES, Families, FieldFamily, KIND, parse};
 pub use learn::fit;
 pub use map::{Coordinates, InputMap, Mapped, Through};

@@ -56,13 +56,13 @@ fn run(model: &dyn Field, y: &Value, backend: &Backend) -> Result<ArrayD<f64>, E
     let input = graph.input("y", Fact::float(std::iter::once(Dim::BATCH).chain(sample).collect()));
     let score = model.build(&mut Build::new(&mut graph), input)?;
     assert_eq!(graph.fact(score), graph.fact(input));
-    let mut session = backend.compile(&graph, &[("score".to_owned(), score)], 1)?;
+    let session = backend.compile(&graph, &[("score".to_owned(), score)], 1)?;
     Ok(session.run(&[("y", y)])?[0].to_f64())
 }
 
 /// s at every sample, in double precision.
 pub(crate) fn try_scores(model: &dyn Field, y: &ArrayD<f32>) -> Result<ArrayD<f64>, Error> {
-    run(model, &Value::F32(y.clone()), &Backend::Reference)
+    run(model, &Value::F32(y.clone()), &Backend::REFERENCE)
 }
 
 /// s at every sample, in double precision.
@@ -72,7 +72,7 @@ pub(crate) fn scores(model: &dyn Field, y: &ArrayD<f32>) -> ArrayD<f64> {
 
 /// s at points in double precision.
 pub(crate) fn scores_at(model: &dyn Field, y: &Array2<f64>) -> Array2<f64> {
-    let scores = run(model, &Value::F64(y.clone().into_dyn()), &Backend::Reference);
+    let scores = run(model, &Value::F64(y.clone().into_dyn()), &Backend::REFERENCE);
     scores.expect("the score runs").into_dimensionality().expect("a matrix")
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn scores_at(model: &dyn Field, y: &Array2<f64>) -> Array2<f64> {
 #[track_caller]
 pub(crate) fn engines_agree(model: &dyn Field, y: &ArrayD<f32>) {
     let y = Value::F32(y.clone());
-    let exact = run(model, &y, &Backend::Reference).expect("the reference runs");
-    let single = run(model, &y, &Backend::Rten).expect("rten runs");
+    let exact = run(model, &y, &Backend::REFERENCE).expect("the reference runs");
+    let single = run(model, &y, &Backend::RTEN).expect("rten runs");
     let size = exact.iter().fold(1.0f64, |m, v| m.max(v.abs()));
     let worst = (&exact - &single).iter().fold(0.0f64, |m, v| m.max(v.abs()));
     assert!(worst < 1e-4 * size, "engines differ by {worst} on scores of size {size}");

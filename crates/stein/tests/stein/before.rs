@@ -73,7 +73,7 @@ fn is_as_before(
     let detector = choose(Trial::named(&model, field)).run(&train).expect("a detector");
     let moved = nearly_normal(TEST * width, 2).into_iter().map(|v| 1.25 * v + 0.25).collect();
     let test = samples(TEST, width, moved);
-    let scorer = detector.start(&engine(&Backend::Rten), false).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
     let found = scorer.score(test.values().view()).expect("scores");
     let [residual, score, p_value] = table(name);
     assert_eq!((found.len(), residual.len()), (TEST, TEST), "{name}");

@@ -41,7 +41,7 @@ impl<'m> Trial<'m> {
 
     fn with(model: &'m Model, stein: Settings) -> Self {
         let shared = taste_detector::Settings { tails: 0.5, ..taste_detector::Settings::default() };
-        Self { model, stein, shared, engine: engine(&Backend::Rten) }
+        Self { model, stein, shared, engine: engine(&Backend::RTEN) }
     }
 
     pub(crate) fn aggregate(mut self, text: &str) -> Self {

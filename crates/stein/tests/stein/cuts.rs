@@ -13,7 +13,7 @@ use crate::{
 const ROWS: usize = 900;
 
 fn scores(detector: &Detector, samples: &ArrayD<f32>) -> Vec<f32> {
-    let scorer = detector.start(&engine(&Backend::Rten), false).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
     scorer.score(samples.view()).expect("scores").score
 }
 
@@ -25,7 +25,7 @@ fn cuts_at_the_borders_of_blocks_change_no_bit_and_others_only_rounding() {
     for field in ["gaussian", "gmm:2", "kde"] {
         let mut trial = Trial::named(&model, field);
         trial.shared = Settings { batch: Some(2), ..trial.shared };
-        let (fit, engine) = (trial.fit(), engine(&Backend::Rten));
+        let (fit, engine) = (trial.fit(), engine(&Backend::RTEN));
         let whole = fit.run(&data, None).expect("a detector");
         let bytes = whole.to_bytes().expect("bytes");
         for parts in [2, 7] {

@@ -30,7 +30,7 @@ fn every_aggregate_gives_scores_that_both_engines_agree_on() {
     for aggregate in ["l2", "max", "predicted", "class:1", "profile", "profile+score"] {
         let detector = fit(aggregate);
         let (a, b) =
-            (scores(&detector, &Backend::Rten, 0.3), scores(&detector, &Backend::Reference, 0.3));
+            (scores(&detector, &Backend::RTEN, 0.3), scores(&detector, &Backend::REFERENCE, 0.3));
         let largest = b.score.iter().copied().fold(0.0, f32::max);
         for (x, y) in a.score.iter().zip(&b.score) {
             assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
@@ -55,7 +55,7 @@ fn where_a_smooth_model_saturates_engines_still_agree() {
             .aggregate(aggregate)
             .run(&wide(1200, 2))
             .expect("a detector");
-        let found = [Backend::Rten, Backend::Reference].map(|backend| {
+        let found = [Backend::RTEN, Backend::REFERENCE].map(|backend| {
             let scorer = detector.start(&engine(&backend), false).expect("a scorer");
             scorer.score(wide(300, 9).values().view()).expect("scores")
         });
@@ -76,7 +76,7 @@ fn p_values_and_flags_are_those_of_the_calibration_scores() {
     for aggregate in ["l2", "predicted", "profile"] {
         let detector = fit(aggregate);
         let calibration = Calibration::new(detector.calibration().iter().map(|&s| f64::from(s)));
-        let found = scores(&detector, &Backend::Rten, 0.5);
+        let found = scores(&detector, &Backend::RTEN, 0.5);
         for ((&s, &p), &flag) in found.score.iter().zip(&found.p_value).zip(&found.flag) {
             let want = calibration.p_value(f64::from(s));
             assert!((f64::from(p) - want).abs() < 1e-6, "{aggregate}: {p} and {want} for {s}");
@@ -104,8 +104,8 @@ fn a_map_sums_to_the_residual() {
             trial = trial.aggregate(aggregate);
         }
         let detector =
-            trial.on(&Backend::Reference).run(&normal(200, 4, 0.0, 2)).expect("a detector");
-        let found = scores(&detector, &Backend::Reference, 0.2);
+            trial.on(&Backend::REFERENCE).run(&normal(200, 4, 0.0, 2)).expect("a detector");
+        let found = scores(&detector, &Backend::REFERENCE, 0.2);
         let map = found.map.as_ref().expect("a map of four entries");
         for (row, residual) in map.axis_iter(Axis(0)).zip(&residual(&found)) {
             let sum: f32 = row.sum();
@@ -125,7 +125,7 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
         let mut spoilt = clean.clone();
         spoilt[[3, 1]] = f32::NAN;
         spoilt[[7, 0]] = f32::INFINITY;
-        for backend in [Backend::Rten, Backend::Reference] {
+        for backend in [Backend::RTEN, Backend::REFERENCE] {
             let scorer = detector.start(&engine(&backend), false).expect("a scorer");
             let [a, b] = [&clean, &spoilt].map(|x| scorer.score(x.view()).expect("scores"));
             let smallest = 1.0 / (detector.calibration().len() as f32 + 1.0);
@@ -149,7 +149,7 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
 fn scores_do_not_depend_on_the_batch() {
     let detector = fit("profile");
     let samples = normal(65, 4, 0.1, 6).values().clone();
-    let scorer = detector.start(&engine(&Backend::Rten), true).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), true).expect("a scorer");
     let whole = scorer.score(samples.view()).expect("scores");
     for size in [1, 7, 64] {
         let mut parts = Vec::new();
@@ -172,7 +172,7 @@ fn two_tails_of_a_length_reach_both_ways() {
         .run(&normal(1200, 4, 0.0, 2))
         .expect("a detector");
     // Far out a softmax is saturated and its residuals vanish: below all of the calibration data.
-    let scorer = detector.start(&engine(&Backend::Rten), false).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
     let far = scorer.score(normal(50, 4, 300.0, 3).values().view()).expect("scores");
     assert!(far.p_value.iter().all(|p| *p < 0.5), "{:?}", far.p_value);
 }

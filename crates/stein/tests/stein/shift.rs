@@ -10,7 +10,7 @@ use taste_engine::Backend;
 use crate::common::{Scaled, Trial, engine, network, normal};
 
 fn test(detector: &Detector, samples: &InMemory, permutations: usize) -> Shift {
-    let scorer = detector.start(&engine(&Backend::Rten), true).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), true).expect("a scorer");
     let mut batch = Batch::new(detector, 3);
     batch.add(&scorer.score(samples.values().view()).expect("scores")).expect("rows");
     batch.test(permutations).expect("a test")

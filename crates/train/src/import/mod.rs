@@ -1,7 +1,7 @@
 //! Networks from published weights, as ONNX.
 //!
-//! A folder that diffusers wrote (`UNet2DModel`) becomes a noise predictor, a state dict of a `ResNet` a classifier. Names and
-//! shapes of all tensors are checked against the network before any of them is read.
+//! A folder that diffusers wrote (`UNet2DModel`) becomes a noise predictor, a state dict of a `ResNet` a classifier.
+//! Names and shapes of all tensors are checked against the network before any of them is read.
 //!
 //! ```no_run
 //! use taste_train::import::{self, Options};

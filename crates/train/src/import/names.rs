@@ -38,9 +38,9 @@ pub(super) fn check(weights: &Weights, wanted: &[Declaration], what: &str) -> Re
         })
         .collect();
     let parts: Vec<String> = [
-        told(&missing, ["tensor is missing", "tensors are missing"]),
-        told(&extra, ["tensor is not part of it", "tensors are not part of it"]),
-        told(&misshapen, ["tensor has another shape", "tensors have other shapes"]),
+        listed(&missing, ["tensor is missing", "tensors are missing"]),
+        listed(&extra, ["tensor is not part of it", "tensors are not part of it"]),
+        listed(&misshapen, ["tensor has another shape", "tensors have other shapes"]),
     ]
     .into_iter()
     .flatten()
@@ -52,7 +52,7 @@ pub(super) fn check(weights: &Weights, wanted: &[Declaration], what: &str) -> Re
 }
 
 /// `12 tensors are missing (a, b, …)`.
-fn told(names: &[String], [one, several]: [&str; 2]) -> Option<String> {
+fn listed(names: &[String], [one, several]: [&str; 2]) -> Option<String> {
     let first = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let rest = if names.len() > LISTED { ", …" } else { "" };
     let what = if names.len() == 1 { one } else { several };

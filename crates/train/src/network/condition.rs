@@ -1,4 +1,4 @@
-//! Networks that are told a noise level.
+//! Networks conditioned on a noise level.
 
 use ndarray::ArrayD;
 use taste_graph::{Build, Dim, Id, OpError};
@@ -9,8 +9,8 @@ use super::{Layer, Scope, layers::Dense};
 /// Pairs of waves that a level becomes.
 const WAVES: usize = 16;
 
-/// A level (N × 1) as features (N × `width`): waves of several lengths, then two layers. Levels are brought to about 0 to 1 by
-/// `scale` first.
+/// A level (N × 1) as features (N × `width`): waves of several lengths, then two layers. Levels are brought to about
+/// 0 to 1 by `scale` first.
 pub(super) fn embed(
     b: &mut Build<'_>,
     level: Id,
@@ -41,7 +41,7 @@ impl Layer for Condition {
     }
 
     fn build(&self, b: &mut Build<'_>, x: Id, scope: &mut Scope<'_>) -> Result<Id, OpError> {
-        let missing = || OpError::invalid("the network is not told a noise level");
+        let missing = || OpError::invalid("the network is not conditioned on a noise level");
         let features = scope.condition().ok_or_else(missing)?;
         let features = layers::silu(b, features)?;
         let shape = b.fact(x).shape.clone();

@@ -23,7 +23,7 @@ pub(crate) use unet::{convolve, mix};
 
 /// The input of every network.
 pub(crate) const INPUT: &str = "input";
-/// The noise level, one number a sample, of networks that are told it.
+/// The noise level, one number a sample, of networks that are conditioned on it.
 pub(crate) const LEVEL: &str = "level";
 /// How many features a noise level becomes.
 const FEATURES: usize = 64;
@@ -42,7 +42,7 @@ pub trait Layer: fmt::Debug + Send + Sync {
 pub struct Network {
     shape: Vec<usize>,
     layers: Vec<Arc<dyn Layer>>,
-    /// What a noise level is multiplied by, where the network is told one.
+    /// What a noise level is multiplied by, where the network is conditioned on one.
     level_scale: Option<f64>,
 }
 
@@ -64,15 +64,15 @@ impl Network {
         self
     }
 
-    /// A network that is told a noise level: `scale` brings levels to the size of 1. Its layers `condition` and `u_net` make use
-    /// of it.
+    /// A network that is conditioned on a noise level: `scale` brings levels to the size of 1. Its layers `condition`
+    /// and `u_net` make use of it.
     #[must_use]
     pub fn with_level(mut self, scale: f64) -> Self {
         self.level_scale = Some(scale);
         self
     }
 
-    /// Whether the network is told a noise level.
+    /// Whether the network is conditioned on a noise level.
     pub fn has_level(&self) -> bool {
         self.level_scale.is_some()
     }
@@ -180,7 +180,7 @@ impl Network {
         self.then(LayerNorm)
     }
 
-    /// The same entries in another shape.
+    /// Reshapes samples; their entries stay in order.
     #[must_use]
     pub fn reshape(self, shape: &[usize]) -> Self {
         self.then(Reshape { shape: shape.to_vec() })
@@ -255,8 +255,8 @@ impl Network {
         Ok(graph.fact(y).shape[1..].iter().map(|d| d.at(0)).collect())
     }
 
-    /// Adds the network with fixed weights to a graph. The noise level, where the network is told one, is N × 1, or 1 × 1 for all
-    /// samples.
+    /// Adds the network with fixed weights to a graph. The noise level, where the network is conditioned on one, is N
+    /// × 1, or 1 × 1 for all samples.
     pub fn build(
         &self,
         b: &mut Build<'_>,

@@ -77,7 +77,7 @@ impl<'p> Scope<'p> {
         &self.ids
     }
 
-    /// The features of the noise level, where the network is told one: N × their number.
+    /// The features of the noise level, where the network is conditioned on one: N × their number.
     pub fn condition(&self) -> Option<Id> {
         self.condition
     }

@@ -9,8 +9,8 @@ use super::{
     layers::{Convolution, GroupNorm, size},
 };
 
-/// Down through `widths`, halving the image between them, and up again, with what was seen on the way down beside it; attention
-/// at the bottom. It ends in as many channels as it starts with.
+/// Down through `widths`, halving the image between them, and up again, with what was seen on the way down beside it;
+/// attention at the bottom. It ends in as many channels as it starts with.
 #[derive(Debug)]
 pub(super) struct UNet {
     pub(super) widths: Vec<usize>,
@@ -36,7 +36,7 @@ pub(crate) fn convolve(
     scope.inside(name, |scope| Convolution { channels, size, stride }.build(b, x, scope))
 }
 
-/// x + f(x): two convolutions, each after a normalisation and an activation, told the noise level in between.
+/// x + f(x): two convolutions, each after a normalisation and an activation, conditioned on the noise level in between.
 fn block(b: &mut Build<'_>, x: Id, width: usize, scope: &mut Scope<'_>) -> Result<Id, OpError> {
     let y = scope.inside("norm1", |scope| normalize(b, x, scope))?;
     let y = layers::silu(b, y)?;
@@ -53,8 +53,8 @@ fn block(b: &mut Build<'_>, x: Id, width: usize, scope: &mut Scope<'_>) -> Resul
     b.add(x, y)
 }
 
-/// The values (N × C × H × W) of all pixels, mixed for every pixel by how its query meets their keys; channels are split among
-/// heads.
+/// The values (N × C × H × W) of all pixels, mixed for every pixel by how its query meets their keys; channels are
+/// split among heads.
 pub(crate) fn mix(b: &mut Build<'_>, parts: [Id; 3], heads: usize) -> Result<Id, OpError> {
     let shape = b.fact(parts[0]).shape.clone();
     let width = size(b, parts[0], 1)? / heads.max(1);

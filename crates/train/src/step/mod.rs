@@ -19,7 +19,7 @@ const TARGET: &str = "target";
 pub(crate) struct Batch {
     pub(crate) input: Value,
     pub(crate) target: Value,
-    /// The noise level of every sample, for networks that are told it.
+    /// The noise level of every sample, for networks that are conditioned on it.
     pub(crate) level: Option<Value>,
 }
 
@@ -53,7 +53,7 @@ impl LossGraph {
 
 /// Loss and gradients of a batch.
 pub(crate) struct Step {
-    session: Box<dyn Session>,
+    session: Session,
 }
 
 impl Step {
@@ -98,7 +98,7 @@ impl Step {
 
 /// The loss of a batch and the network's results.
 pub(crate) struct Check {
-    session: Box<dyn Session>,
+    session: Session,
 }
 
 impl Check {

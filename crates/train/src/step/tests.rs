@@ -65,7 +65,7 @@ fn weights(network: &Network) -> Vec<(String, Value)> {
 #[test]
 fn gradients_are_differences_of_losses() {
     for (name, network, loss) in networks() {
-        let mut step = Step::compile(&network, loss, &Backend::Reference, 1).expect("a graph");
+        let mut step = Step::compile(&network, loss, &Backend::REFERENCE, 1).expect("a graph");
         let (batch, mut weights) = (batch(&network, loss), weights(&network));
         let (_, gradients) = step.run(&batch, &weights).expect("a step");
         assert_eq!(gradients.len(), weights.len());
@@ -123,12 +123,12 @@ fn agrees_with_pytorch(backend: &Backend, tolerance: f64) {
 
 #[test]
 fn gradients_are_those_of_pytorch() {
-    agrees_with_pytorch(&Backend::Reference, 1e-6);
+    agrees_with_pytorch(&Backend::REFERENCE, 1e-6);
 }
 
 #[test]
 fn the_embedded_engine_agrees_with_pytorch() {
-    agrees_with_pytorch(&Backend::Rten, 2e-5);
+    agrees_with_pytorch(&Backend::RTEN, 2e-5);
 }
 
 #[test]

@@ -22,9 +22,9 @@ impl Training<'_> {
         noise.map_or(Ok(()), Noise::check)?;
         if noise.is_some_and(Noise::has_levels) != self.network.has_level() {
             return Err(request(if self.network.has_level() {
-                "the network is told a noise level, and this training has none"
+                "the network is conditioned on a noise level, and this training has none"
             } else {
-                "the network must be told the noise level: with_level"
+                "this training has several noise levels, and the network is not conditioned on them"
             }));
         }
         if !(0.0..1.0).contains(&self.held_out) {

@@ -8,10 +8,10 @@ use std::{path::Path, time::Duration};
 use ndarray::ArrayD;
 use taste_data::Samples;
 use taste_engine::Backend;
-use taste_stein::score::spectrum;
+use taste_stein::fields::spectrum;
 
 use crate::{
-    Augment, Decay, Error, Fitted, Network, Progress, Trained,
+    Augment, Decay, Error, Fitted, Network, Trained, Watch,
     error::request,
     noise::{Diffusion, Noise},
     standard::Standard,
@@ -50,7 +50,7 @@ pub struct Training<'a> {
     threads: usize,
     memory: usize,
     checkpoint: Option<(&'a Path, Duration)>,
-    progress: Option<&'a dyn Fn(&Progress)>,
+    progress: Option<&'a Watch<'a>>,
 }
 
 impl<'a> Training<'a> {
@@ -71,7 +71,7 @@ impl<'a> Training<'a> {
             patience: None,
             seed: 0,
             backend: Backend::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: taste_threads::count(None),
             memory: 4 << 30,
             checkpoint: None,
             progress: None,
@@ -97,13 +97,13 @@ impl<'a> Training<'a> {
         Self::new(network, Goal::Noise(Noise::One(sigma)))
     }
 
-    /// Score models for all deviations of the noise from `low` to `high` in one network, which is told the logarithm of the
-    /// deviation ([`Network::with_level`]).
+    /// Score models for all deviations of the noise from `low` to `high` in one network, conditioned on the logarithm
+    /// of the deviation ([`Network::with_level`]).
     pub fn score_range(network: &'a Network, low: f64, high: f64) -> Self {
         Self::new(network, Goal::Noise(Noise::Range(low, high)))
     }
 
-    /// A diffusion model ε(x, t) of so many steps (Ho and others 2020). The network is told the step.
+    /// A diffusion model ε(x, t) of so many steps (Ho and others 2020). The network is conditioned on the step.
     pub fn diffusion(network: &'a Network, diffusion: Diffusion, steps: usize) -> Self {
         Self::new(network, Goal::Noise(Noise::Steps(diffusion, steps)))
     }
@@ -216,9 +216,10 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Called at every point of the curve, of which there are about a hundred, and twice a second.
+    /// Called at every point of the curve, of which there are about a hundred, and twice a second. A break stops the
+    /// run, which its checkpoint keeps, with [`Error::Cancelled`].
     #[must_use]
-    pub fn progress(mut self, progress: &'a dyn Fn(&Progress)) -> Self {
+    pub fn progress(mut self, progress: &'a Watch<'a>) -> Self {
         self.progress = Some(progress);
         self
     }
@@ -249,7 +250,7 @@ impl<'a> Training<'a> {
                 )));
             }
         };
-        self.train(Table::read(samples, self.network.sample_shape(), &wanted, self.memory)?)
+        self.train(Table::read(samples, self.network.sample_shape(), wanted, self.memory)?)
     }
 
     /// Trains a regressor on samples and their targets: one row for each sample of the data set.
@@ -270,11 +271,11 @@ impl<'a> Training<'a> {
             )));
         }
         let wanted = Wanted::Numbers(targets);
-        self.train(Table::read(samples, self.network.sample_shape(), &wanted, self.memory)?)
+        self.train(Table::read(samples, self.network.sample_shape(), wanted, self.memory)?)
     }
 
-    /// Trains on samples brought to mean 0 and deviation 1, which the result takes as they are: every column of a table by
-    /// itself, all pixels of pictures alike.
+    /// Trains on samples brought to mean 0 and deviation 1, which the result takes as they are: every column of a
+    /// table by itself, all pixels of images alike.
     pub fn run_standardized(&self, samples: &dyn Samples) -> Result<Fitted, Error> {
         let standard = Standard::of(samples)?;
         let seen = standard.view(samples);

@@ -1,10 +1,13 @@
-//! The steps of a run, what is told and kept on the way, and what is made of it in the end.
+//! The steps of a run, what is reported and kept on the way, and what is made of it in the end.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
 
 use super::{Goal, Training};
 use crate::{
-    Error, Pace, Parameters, Point, Progress, Trained,
+    Error, HeldOut, Pace, Parameters, Point, Progress, Trained,
     adam::{Update, norm},
     batches::{Batches, weight_seed},
     checkpoint::{Checkpoint, Recipe},
@@ -12,19 +15,19 @@ use crate::{
     loss::Loss,
     noise::Noise,
     schedule::Schedule,
-    state::State,
+    state::{State, Weights},
     step::{Check, Step},
     table::Table,
 };
 
 /// How many points a loss curve has.
 const POINTS: usize = 100;
-/// How often progress is told, at least.
-const TELL: Duration = Duration::from_millis(500);
-/// On the way, held-out samples are judged for a tenth of the time, but at least so many.
-const JUDGED: (usize, usize) = (10, 256);
-/// How many entries get noise in the last judgement, if need be by drawing several times for each: few would leave more to
-/// chance than networks differ by.
+/// How often progress is reported, at least.
+const REPORT: Duration = Duration::from_millis(500);
+/// On the way, held-out samples are evaluated for a tenth of the time, but at least so many.
+const EVALUATED: (usize, usize) = (10, 256);
+/// How many entries get noise in the last evaluation, if need be by drawing several times for each: few would leave
+/// more to chance than networks differ by.
 const DRAWN: usize = 100_000;
 /// A loss that has grown this much does not come back.
 const BEYOND: f64 = 1e6;
@@ -63,120 +66,187 @@ impl Training<'_> {
         entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
+    fn schedule(&self) -> Schedule {
+        let Self { rate, warm_up, decay, steps, .. } = *self;
+        Schedule { rate, warm_up, decay, steps }
+    }
+
     pub(super) fn train(&self, table: Table) -> Result<Trained, Error> {
-        let noise = self.noise();
-        let classes = self.network.result_shape()?.iter().product();
-        let mut batches =
-            Batches::new(table, classes, noise, self.augment, self.batch, self.seed, self.held_out);
-        let loss = self.loss();
-        let mut step = Step::compile(self.network, loss, &self.backend, self.threads)?;
-        let mut check = if batches.held_out_len() > 0 {
-            Some(Check::compile(self.network, loss, &self.backend, self.threads)?)
+        let mut run = Run::start(self, table)?;
+        if run.resumed > 0 && run.goes_on() {
+            run.report(run.state.now(), self.schedule().at(run.resumed))?;
+        }
+        while run.goes_on() {
+            run.step()?;
+        }
+        run.save()?;
+        run.finish()
+    }
+}
+
+/// A run under way.
+struct Run<'r> {
+    training: &'r Training<'r>,
+    batches: Batches,
+    step: Step,
+    /// For held-out samples, if there are some.
+    check: Option<Check>,
+    state: State,
+    checkpoint: Option<Checkpoint>,
+    /// The loss of the first step of this run.
+    first_loss: Option<f64>,
+    /// Steps that an earlier run had made.
+    resumed: usize,
+    started: Instant,
+    reported: Instant,
+}
+
+impl<'r> Run<'r> {
+    /// From the first weights, or from where the checkpoint is.
+    fn start(training: &'r Training<'r>, table: Table) -> Result<Self, Error> {
+        let Training { network, backend, threads, .. } = training;
+        let (noise, loss) = (training.noise(), training.loss());
+        let classes = network.result_shape()?.iter().product();
+        let Training { augment, batch, seed, held_out, .. } = *training;
+        let batches = Batches::new(table, classes, noise, augment, batch, seed, held_out);
+        let step = Step::compile(network, loss, backend, *threads)?;
+        let check = if batches.held_out_len() > 0 {
+            Some(Check::compile(network, loss, backend, *threads)?)
         } else {
             None
         };
-        let first = self.network.parameters(weight_seed(self.seed))?;
-        let mut state = State::new(&first, self.average.is_some());
-        let schedule = Schedule {
-            rate: self.rate,
-            warm_up: self.warm_up,
-            decay: self.decay,
-            steps: self.steps,
-        };
-        let mut checkpoint = self
+        let first = network.parameters(weight_seed(seed))?;
+        let mut state = State::new(&first, training.average.is_some());
+        let checkpoint = training
             .checkpoint
-            .map(|(path, every)| Checkpoint::new(path, every, self.recipe(&batches)));
+            .map(|(path, every)| Checkpoint::new(path, every, training.recipe(&batches)));
         if let Some(kept) = checkpoint.as_ref().map(|c| c.load(&state)).transpose()?.flatten() {
             state = kept;
         }
         let (started, resumed) = (Instant::now(), state.step);
-        let mut told = started;
-        let mut first_loss = None;
-        let every = self.steps.div_ceil(POINTS);
-        // A step takes as long as about three judgements of its samples.
-        let often =
-            Effort { samples: (every * batches.size() * 3 / JUDGED.0).max(JUDGED.1), rounds: 1 };
-        let entries: usize = self.network.sample_shape().iter().product();
-        let at_last = Effort {
-            samples: usize::MAX,
-            rounds: DRAWN.div_ceil((batches.held_out_len() * entries).max(1)),
-        };
-        let tell = |state: &State, point: Point, rate: f64| {
-            let elapsed = started.elapsed();
-            let done = (state.step - resumed).max(1) as f64;
-            let left = elapsed.mul_f64((self.steps - state.step) as f64 / done);
-            if let Some(progress) = self.progress {
-                progress(&Progress { point, resumed, steps: self.steps, rate, elapsed, left });
-            }
-        };
-        if resumed > 0 && resumed < self.steps && !self.is_patient_no_more(&state) {
-            tell(&state, state.now(), schedule.at(resumed));
+        Ok(Self {
+            training,
+            batches,
+            step,
+            check,
+            state,
+            checkpoint,
+            first_loss: None,
+            resumed,
+            started,
+            reported: started,
+        })
+    }
+
+    fn goes_on(&self) -> bool {
+        self.state.step < self.training.steps && !self.training.is_patient_no_more(&self.state)
+    }
+
+    /// Makes a step, and reports and keeps what is due.
+    fn step(&mut self) -> Result<(), Error> {
+        let training = self.training;
+        let batch = self.batches.at(self.state.step);
+        let count = batch.len() as f64;
+        let (total, gradients) = self.step.run(&batch, &self.state.weights)?;
+        let length = norm(&gradients) / count;
+        let loss = total / count;
+        let first = *self.first_loss.get_or_insert(loss.max(1e-3));
+        if !(length.is_finite() && loss < BEYOND * first) {
+            let step = self.state.step + 1;
+            return Err(Error::Diverged { step, loss, rate: training.rate });
         }
-        while state.step < self.steps && !self.is_patient_no_more(&state) {
-            let batch = batches.at(state.step);
-            let count = batch.len() as f64;
-            let (total, gradients) = step.run(&batch, &state.weights)?;
-            let length = norm(&gradients) / count;
-            let loss = total / count;
-            let first = *first_loss.get_or_insert(loss.max(1e-3));
-            if !(length.is_finite() && loss < BEYOND * first) {
-                let step = state.step + 1;
-                return Err(Error::Diverged { step, loss, rate: self.rate });
-            }
-            let clipped = self.clip.map_or(1.0, |most| (most / length).min(1.0));
-            let rate = schedule.at(state.step);
-            let update = Update { rate, decay: self.weight_decay, scale: clipped / count };
-            state.update(&gradients, update, self.average.unwrap_or(0.0));
-            state.pending = (state.pending.0 + loss, state.pending.1 + 1);
-            if state.pending.1 == every || state.step == self.steps {
-                let held_out = match &mut check {
-                    Some(check) => Some(evaluate(&batches, check, state.result(), noise, often)?),
-                    None => None,
-                };
-                let point = state.note(held_out, self.patience.is_some());
-                tell(&state, point, rate);
-                told = Instant::now();
-            } else if told.elapsed() >= TELL {
-                tell(&state, state.now(), rate);
-                told = Instant::now();
-            }
-            if let Some(checkpoint) = checkpoint.as_mut().filter(|c| c.is_due()) {
-                checkpoint.save(&state)?;
+        let clipped = training.clip.map_or(1.0, |most| (most / length).min(1.0));
+        let rate = training.schedule().at(self.state.step);
+        let update = Update { rate, decay: training.weight_decay, scale: clipped / count };
+        let state = &mut self.state;
+        state.update(&gradients, update, training.average.unwrap_or(0.0));
+        state.pending = (state.pending.0 + loss, state.pending.1 + 1);
+        if state.pending.1 == self.every() || self.state.step == training.steps {
+            let held_out = self.evaluate_some()?;
+            let point = self.state.note(held_out, training.patience.is_some());
+            self.report(point, rate)?;
+        } else if self.reported.elapsed() >= REPORT {
+            self.report(self.state.now(), rate)?;
+        }
+        if self.checkpoint.as_ref().is_some_and(Checkpoint::is_due) {
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Steps between two points of the curve.
+    fn every(&self) -> usize {
+        self.training.steps.div_ceil(POINTS)
+    }
+
+    /// How the weights of now do, on a part of the held-out samples.
+    fn evaluate_some(&mut self) -> Result<Option<HeldOut>, Error> {
+        // A step takes as long as about three evaluations of its samples.
+        let samples = (self.every() * self.batches.size() * 3 / EVALUATED.0).max(EVALUATED.1);
+        let effort = Effort { samples, rounds: 1 };
+        let Some(check) = &mut self.check else { return Ok(None) };
+        let weights = self.state.result();
+        evaluate(&self.batches, check, weights, self.training.noise(), effort).map(Some)
+    }
+
+    /// How the weights at the end do, on all held-out samples.
+    fn evaluate_all(&mut self, weights: &Weights) -> Result<Option<HeldOut>, Error> {
+        let entries: usize = self.training.network.sample_shape().iter().product();
+        let rounds = DRAWN.div_ceil((self.batches.held_out_len() * entries).max(1));
+        let effort = Effort { samples: usize::MAX, rounds };
+        let Some(check) = &mut self.check else { return Ok(None) };
+        evaluate(&self.batches, check, weights, self.training.noise(), effort).map(Some)
+    }
+
+    /// Reports where the run stands; if it is to stop, the checkpoint keeps it.
+    fn report(&mut self, point: Point, rate: f64) -> Result<(), Error> {
+        self.reported = Instant::now();
+        let Some(progress) = self.training.progress else { return Ok(()) };
+        let (steps, elapsed) = (self.training.steps, self.started.elapsed());
+        let done = (self.state.step - self.resumed).max(1) as f64;
+        let left = elapsed.mul_f64((steps - self.state.step) as f64 / done);
+        match progress(&Progress { point, resumed: self.resumed, steps, rate, elapsed, left }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => {
+                self.save()?;
+                Err(Error::Cancelled)
             }
         }
-        if let Some(checkpoint) = &mut checkpoint {
-            checkpoint.save(&state)?;
-        }
-        let (weights, held_out) = match state.best.take() {
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        let state = &self.state;
+        self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.save(state))
+    }
+
+    fn finish(mut self) -> Result<Trained, Error> {
+        let (weights, held_out) = match self.state.best.take() {
             Some((weights, held_out)) => (weights, Some(held_out)),
-            None => (state.result().clone(), state.last.take()),
+            None => (self.state.result().clone(), self.state.last.take()),
         };
-        let held_out = match &mut check {
-            Some(check) => Some(evaluate(&batches, check, &weights, noise, at_last)?),
-            None => held_out,
-        };
+        let held_out = self.evaluate_all(&weights)?.or(held_out);
         Ok(Trained {
-            network: self.network.clone(),
+            network: self.training.network.clone(),
             parameters: Parameters::from_entries(
                 weights.into_iter().map(|(name, value)| (name, value.to_f32())).collect(),
             ),
-            output: match self.goal {
+            output: match self.training.goal {
                 Goal::Classes => "logits",
                 Goal::Numbers => "output",
                 Goal::Noise(Noise::Steps(..)) => "noise",
                 Goal::Noise(_) => "score",
             },
-            noise,
-            curve: state.curve,
+            noise: self.training.noise(),
+            curve: self.state.curve,
             held_out,
-            kept: batches.some_held_out(KEPT),
-            skipped: batches.skipped(),
-            stopped_early: state.step < self.steps,
+            kept: self.batches.some_held_out(KEPT),
+            skipped: self.batches.skipped(),
+            stopped_early: self.state.step < self.training.steps,
             pace: Pace {
-                resumed,
-                steps: state.step,
-                batch: batches.size(),
-                elapsed: started.elapsed(),
+                resumed: self.resumed,
+                steps: self.state.step,
+                batch: self.batches.size(),
+                elapsed: self.started.elapsed(),
             },
         })
     }

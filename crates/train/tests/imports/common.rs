@@ -50,8 +50,8 @@ pub(crate) fn agrees(
     let feeds: Vec<(&str, Value)> =
         feeds.iter().map(|(name, array)| (*name, Value::from(array.clone()))).collect();
     let feeds: Vec<(&str, &Value)> = feeds.iter().map(|(name, value)| (*name, value)).collect();
-    for backend in [Backend::Reference, Backend::Rten] {
-        let mut session = backend.load(&imported.model, &[output], 1).expect("a session");
+    for backend in [Backend::REFERENCE, Backend::RTEN] {
+        let session = backend.load(&imported.model, &[output], 1).expect("a session");
         let found = session.run(&feeds).expect("a result")[0].to_f64();
         assert_eq!(found.shape(), wanted.shape());
         let gap = found.iter().zip(wanted).map(|(f, w)| (f - f64::from(*w)).abs());

@@ -43,7 +43,7 @@ fn normalisation_is_part_of_the_network() {
 fn stems_differ_and_the_usual_one_is_the_default() {
     let run = |file: &str, stem: Option<Stem>| {
         let network = imported(&fixture(file), &Options { stem, ..sized(32) });
-        let mut session = Backend::Rten.load(&network.model, &["logits"], 1).expect("a session");
+        let session = Backend::RTEN.load(&network.model, &["logits"], 1).expect("a session");
         let image =
             ArrayD::from_shape_fn(vec![1, 3, 32, 32], |at| (at[1] + at[2] * at[3]) as f32 * 1e-3);
         session.run(&[("input", &Value::from(image))]).expect("logits")[0].to_f64()

@@ -8,8 +8,11 @@ use serde_json::{Value as Json, json};
 use taste_data::InMemory;
 use taste_engine::{Backend, Value};
 use taste_graph::{Build, Dim, Fact, Graph};
-use taste_stein::score;
-use taste_train::import::{self, Options, Schedule};
+use taste_stein::fields::{self, Families, Field};
+use taste_train::{
+    FAMILIES,
+    import::{self, Options, Schedule},
+};
 
 use crate::common::{agrees, array, copy, fixture, imported, refusal};
 
@@ -59,35 +62,67 @@ fn the_schedule_comes_from_the_pipeline() {
     );
 }
 
+/// The score model that is written so, for samples of the fixtures.
+fn field(text: &str) -> Box<dyn Field> {
+    let samples = InMemory::new("data", ArrayD::zeros(vec![1, 3, 8, 8]));
+    let spec = Families::default().with(FAMILIES).parse(text).expect(text);
+    assert!(!spec.learns() && spec.assumed_input().is_some());
+    fields::fit(&*spec, &samples, 0).expect(text)
+}
+
 #[test]
-fn an_imported_network_serves_as_a_score() {
+fn an_imported_network_serves_as_a_score_model() {
     let unet = imported(&fixture("plain"), &Options::default());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("unet.onnx");
     unet.model.onnx().save(&file).expect("saved");
-    let samples = InMemory::new("data", ArrayD::zeros(vec![1, 3, 8, 8]));
-    let text = format!("ddpm:{},t=50", file.display());
-    let fitted = score::parse(&text).expect("read").fit(&samples, 0).expect("opened");
-
-    let mut graph = Graph::new();
-    let shape = [Dim::BATCH, 3.into(), 8.into(), 8.into()];
-    let x = graph.input("x", Fact::float(shape.to_vec()));
-    let y = fitted.build(&mut Build::new(&mut graph), x).expect("built");
-    let outputs = [("score".to_owned(), y)];
-    let mut session = Backend::Rten.compile(&graph, &outputs, 1).expect("a session");
-    // s(x) = −√ᾱ·ε(√ᾱ·x, 50) / σ, and ε is known at sample 1 of the fixture.
-    let (root, sigma) = (0.984_861, 0.173_345);
-    let sample = array("plain/sample.npy").mapv(|v| v / root);
-    let found = session.run(&[("x", &Value::from(sample))]).expect("scores")[0].to_f64();
-    let noise = array("plain/noise.npy");
-    let (found, noise) = (
-        found.index_axis(ndarray::Axis(0), 1).to_owned(),
-        noise.index_axis(ndarray::Axis(0), 1).to_owned(),
-    );
-    for (score, noise) in found.iter().zip(&noise) {
-        let wanted = -f64::from(root) * f64::from(*noise) / sigma;
-        assert!((score - wanted).abs() < 1e-3, "{score} instead of {wanted}");
+    for place in [file, fixture("plain")] {
+        let fitted = field(&format!("ddpm:{},t=50", place.display()));
+        let mut graph = Graph::new();
+        let shape = [Dim::BATCH, 3.into(), 8.into(), 8.into()];
+        let x = graph.input("x", Fact::float(shape.to_vec()));
+        let y = fitted.build(&mut Build::new(&mut graph), x).expect("built");
+        let outputs = [("score".to_owned(), y)];
+        let mut session = Backend::RTEN.compile(&graph, &outputs, 1).expect("a session");
+        // s(x) = −√ᾱ·ε(√ᾱ·x, 50) / σ, and ε is known at sample 1 of the fixture.
+        let (root, sigma) = (0.984_861, 0.173_345);
+        let sample = array("plain/sample.npy").mapv(|v| v / root);
+        let found = session.run(&[("x", &Value::from(sample))]).expect("scores")[0].to_f64();
+        let noise = array("plain/noise.npy");
+        let row = ndarray::Axis(0);
+        for (score, noise) in found.index_axis(row, 1).iter().zip(noise.index_axis(row, 1)) {
+            let wanted = -f64::from(root) * f64::from(*noise) / sigma;
+            assert!((score - wanted).abs() < 1e-3, "{score} instead of {wanted}");
+        }
     }
+}
+
+#[test]
+fn a_folder_says_its_schedule_unless_another_is_asked_for() {
+    let place = copy("plain");
+    let outer = tempfile::tempdir().expect("a folder");
+    let folder = outer.path().join("a, b");
+    fs::rename(place.path(), &folder).expect("moved");
+    let schedule =
+        r#"{"beta_schedule": "scaled_linear", "beta_end": 0.012, "num_train_timesteps": 500}"#;
+    fs::write(folder.join("scheduler_config.json"), schedule).expect("written");
+    let told = |options: &str| field(&format!("ddpm:{},{options}", folder.display())).describe();
+    let facts = told("t=50");
+    assert_eq!(facts["schedule"], json!({ "name": "scaled-linear", "beta": [1e-4, 0.012] }));
+    assert_eq!(
+        (&facts["steps"], &facts["file"]),
+        (&json!(500), &json!(folder.display().to_string()))
+    );
+    let facts = told("t=700,steps=800,schedule=linear,beta-start=0.001");
+    assert_eq!(facts["schedule"], json!({ "name": "linear", "beta": [1e-3, 0.012] }));
+    assert_eq!(facts["steps"], 800);
+    let refused = |options: &str| {
+        let text = format!("ddpm:{}{options}", folder.display());
+        Families::default().with(FAMILIES).parse(&text).expect_err(&text).to_string()
+    };
+    assert!(refused("").contains("t is missing"), "{}", refused(""));
+    assert!(refused(",t=500").contains("a step from 0 to 499"), "{}", refused(",t=500"));
+    assert!(refused(",t=5,depth=3").contains("\"depth=3\""), "{}", refused(",t=5,depth=3"));
 }
 
 /// Changes a file of weights.
@@ -171,7 +206,7 @@ fn what_a_configuration_asks_beyond_this_is_named() {
 fn images_may_have_another_size() {
     let options = Options { size: Some((16, 4)), ..Options::default() };
     let unet = imported(&fixture("plain"), &options);
-    let mut session = Backend::Rten.load(&unet.model, &["noise"], 1).expect("a session");
+    let mut session = Backend::RTEN.load(&unet.model, &["noise"], 1).expect("a session");
     let sample = Value::from(ArrayD::<f32>::zeros(vec![5, 3, 16, 4]));
     let step = Value::from(ArrayD::<f32>::ones(vec![5]));
     let noise = &session.run(&[("sample", &sample), ("timestep", &step)]).expect("a result")[0];

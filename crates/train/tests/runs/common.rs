@@ -18,5 +18,5 @@ pub(crate) fn samples(values: &Array2<f64>) -> InMemory {
 
 /// Settings under which small score networks come close to the true score.
 pub(crate) fn settled(training: Training<'_>) -> Training<'_> {
-    training.batch(256).rate(5e-3).decay(Decay::Cosine).average(0.99).backend(Backend::Rten, 1)
+    training.batch(256).rate(5e-3).decay(Decay::Cosine).average(0.99).backend(Backend::RTEN, 1)
 }

@@ -75,7 +75,7 @@ fn error(fitted: &Fitted, mixture: &Mixture) -> f64 {
         }
     }
     let model = fitted.model().expect("a model");
-    let mut session = Backend::Rten.load(&model, &["score"], 1).expect("a session");
+    let session = Backend::RTEN.load(&model, &["score"], 1).expect("a session");
     let feed = Value::from(points.clone().into_dyn()).to_f32();
     let found = session.run(&[("input", &Value::from(feed))]).expect("scores")[0].to_f64();
     let (mut gap, mut size) = (0.0, 0.0);
@@ -122,15 +122,15 @@ fn two_moons_are_no_gaussian() {
     let gaussian = fitted.gaussian_loss().expect("few entries");
     assert!(held_out.loss < 0.95 * gaussian, "{} {gaussian}", held_out.loss);
     // At a single level, the loss there and the loss by slices are the same number twice more.
-    let levels = fitted.levels(&Backend::Rten, 1).expect("levels");
+    let levels = fitted.levels(&Backend::RTEN, 1).expect("levels");
     assert_eq!(levels.len(), 1);
     let apart = (levels[0].loss - held_out.loss).abs();
     assert!(apart < 5.0 * levels[0].error, "{levels:?} {}", held_out.loss);
-    let sliced = fitted.trained().sliced(&Backend::Rten, 1).expect("slices").expect("held out");
+    let sliced = fitted.trained().sliced(&Backend::RTEN, 1).expect("slices").expect("held out");
     let both = sliced.as_loss_error.hypot(levels[0].error);
     assert!((sliced.as_loss - levels[0].loss).abs() < 4.0 * both, "{sliced:?} {levels:?}");
     // Walks along the score stay where the data are.
-    let drawn = fitted.draw(200, 1, &Backend::Rten, 1).expect("samples");
+    let drawn = fitted.draw(200, 1, &Backend::RTEN, 1).expect("samples");
     assert_eq!(drawn.shape(), [200, 2]);
     let near = |p: &ndarray::ArrayViewD<'_, f32>| {
         let to = |x: f32, y: f32| (p[0] - x).hypot(p[1] - y);
@@ -149,7 +149,7 @@ fn slices_of_a_linear_score_have_a_closed_form() {
         .steps(5)
         .held_out(0.1)
         .seed(1)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&samples(&normal(20_000, 3, 5)))
         .expect("a run");
     let weight = |name: &str| {
@@ -161,7 +161,7 @@ fn slices_of_a_linear_score_have_a_closed_form() {
     let trace: f64 = (0..3).map(|i| w[[i, i]]).sum();
     let squares = (1.0 + sigma * sigma) * w.mapv(|v| v * v).sum() + bias.mapv(|v| v * v).sum();
     let want = (-trace / sigma + 0.5 * squares / (sigma * sigma)) / 3.0;
-    for backend in [Backend::Rten, Backend::Reference] {
+    for backend in [Backend::RTEN, Backend::REFERENCE] {
         let found = trained.sliced(&backend, 1).expect("slices").expect("held out");
         assert!((found.value - want).abs() < 4.0 * found.error, "{found:?} {want}");
         assert!(found.error < 0.1 * want.abs().max(0.5), "{found:?}");
@@ -187,14 +187,14 @@ fn samples_of_ranges_and_diffusions_have_the_moments_of_the_data() {
     for run in runs {
         let run = settled(run).steps(1500).held_out(0.1).seed(2);
         let fitted = run.run_standardized(&samples(&points)).expect("a run");
-        let drawn = fitted.draw(500, 3, &Backend::Rten, 1).expect("samples").mapv(f64::from);
+        let drawn = fitted.draw(500, 3, &Backend::RTEN, 1).expect("samples").mapv(f64::from);
         let drawn = drawn.into_dimensionality::<ndarray::Ix2>().expect("rows");
         for column in 0..2 {
             let ((mean, deviation), (m, d)) = (moments(&drawn, column), moments(&points, column));
             assert!((mean - m).abs() < 0.3 * d, "mean {mean} for {m}");
             assert!((deviation / d - 1.0).abs() < 0.2, "deviation {deviation} for {d}");
         }
-        let levels = fitted.levels(&Backend::Rten, 1).expect("levels");
+        let levels = fitted.levels(&Backend::RTEN, 1).expect("levels");
         assert_eq!(levels.len(), 8);
         assert!(levels.is_sorted_by(|a, b| a.sigma < b.sigma), "{levels:?}");
         assert!(levels[7].loss < 0.5 * levels[0].loss, "{levels:?}");

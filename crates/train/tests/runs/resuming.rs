@@ -1,6 +1,7 @@
 //! Runs that are interrupted and gone on with.
 
 use std::{
+    ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     time::Duration,
@@ -8,7 +9,7 @@ use std::{
 
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_train::{Decay, Network, Progress, Training};
+use taste_train::{Decay, Error, Network, Training, Watch};
 
 use crate::common::{normal, samples};
 
@@ -30,7 +31,7 @@ fn training(network: &Network) -> Training<'_> {
         .held_out(0.2)
         .patience(90)
         .seed(2)
-        .backend(Backend::Rten, 2)
+        .backend(Backend::RTEN, 2)
 }
 
 #[test]
@@ -40,12 +41,15 @@ fn a_run_that_was_killed_ends_like_one_that_was_not() {
     let whole = training(&network).run(&samples).expect("a run");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.safetensors");
-    let kept = |progress: &dyn Fn(&Progress)| {
+    let kept = |progress: &Watch<'_>| {
         let training = training(&network).checkpoint(&path, Duration::ZERO).progress(progress);
         training.run(&samples).expect("a run")
     };
     let killed = catch_unwind(AssertUnwindSafe(|| {
-        kept(&|p| assert!(p.point.step < 100, "killed"));
+        kept(&|p| {
+            assert!(p.point.step < 100, "killed");
+            ControlFlow::Continue(())
+        });
     }));
     assert!(killed.is_err() && path.exists());
     let resumed_at = std::cell::Cell::new(0);
@@ -53,6 +57,7 @@ fn a_run_that_was_killed_ends_like_one_that_was_not() {
         if resumed_at.get() == 0 {
             resumed_at.set(p.point.step);
         }
+        ControlFlow::Continue(())
     });
     assert!(resumed_at.get() >= 100, "it started again");
     assert_eq!(resumed.parameters(), whole.parameters());
@@ -61,6 +66,25 @@ fn a_run_that_was_killed_ends_like_one_that_was_not() {
     // What is finished stays as it is.
     let again = kept(&|p| panic!("step {} was made again", p.point.step));
     assert_eq!(again.parameters(), whole.parameters());
+}
+
+#[test]
+fn a_run_that_was_stopped_is_kept_and_gone_on_with() {
+    let network = Network::new(&[2]).dense(16).relu().dense(2);
+    let samples = points(500);
+    let whole = training(&network).run(&samples).expect("a run");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.safetensors");
+    let run = |progress: &Watch<'_>| {
+        training(&network).checkpoint(&path, Duration::MAX).progress(progress).run(&samples)
+    };
+    let stop =
+        |step: usize| if step < 150 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    let error = run(&|p| stop(p.point.step)).expect_err("stopped");
+    assert!(matches!(error, Error::Cancelled), "{error}");
+    let resumed = run(&|_| ControlFlow::Continue(())).expect("a run");
+    assert_eq!(resumed.pace().resumed, 150);
+    assert_eq!(resumed.parameters(), whole.parameters());
 }
 
 #[test]

@@ -1,19 +1,20 @@
 //! Score models for detectors, over ranges of noise and as diffusions.
 
+use std::{ops::ControlFlow, sync::Arc, sync::Mutex};
+
 use ndarray::{Array2, ArrayD};
 use taste_data::InMemory;
+use taste_detector::{Described, Engine, ErrorKind, Stage};
 use taste_engine::{Backend, Model, Value};
 use taste_graph::{Build, Dim, Fact, Graph};
-use taste_stein::{
-    score::{ScoreModel, Specification},
-    stats::random::Random,
-};
-use taste_train::{Diffusion, Network, Training, score::TrainScore};
+use taste_stats::random::Random;
+use taste_stein::fields::{self, Families, FieldSpec, Learner, Learning};
+use taste_train::{Diffusion, FAMILIES, Network, Training, fields::FieldTraining};
 
 use crate::common::{normal, samples, settled};
 
 fn scores(model: &Model, values: &Array2<f64>) -> ArrayD<f64> {
-    let mut session = Backend::Reference.load(model, &["score"], 1).expect("a session");
+    let session = Backend::REFERENCE.load(model, &["score"], 1).expect("a session");
     let values = Value::from(values.clone().into_dyn());
     session.run(&[("input", &values)]).expect("scores")[0].to_f64()
 }
@@ -90,7 +91,7 @@ fn a_u_net_learns_that_images_are_smooth() {
         .batch(16)
         .rate(5e-3)
         .seed(1)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&InMemory::new("images", images))
         .expect("a run");
     let (first, last) = (trained.curve()[0].loss, trained.curve()[trained.curve().len() - 1].loss);
@@ -107,18 +108,17 @@ fn the_specification_fits_tables_on_any_scale() {
         point[0] = 100.0 + 10.0 * point[0];
         point[1] *= 0.01;
     }
-    let asked: TrainScore = "train:sigma=0.5,steps=1200,width=32".parse().expect("a specification");
-    let asked = TrainScore { threads: 1, ..asked };
-    let fitted = asked.train(&samples(&points), 1).expect("a score");
-    let held_out = fitted.trained().held_out().expect("held-out samples").loss;
-    let gaussian = fitted.gaussian_loss().expect("few entries");
+    let spec = parse("train:sigma=0.5,steps=1200,width=32").expect("a score model");
+    let fitted = fields::fit(&*spec, &samples(&points), 1).expect("a field");
+    let description = fitted.describe();
+    let number = |key: &str| description[key].as_f64().expect(key);
+    let (held_out, gaussian) = (number("held_out_loss"), number("gaussian_loss"));
     // The data are Gaussian: nothing is better, and a trained network comes close.
     let exact = 1.0 - 0.25 * 0.5 * (1.0 / (1.9 + 0.25) + 1.0 / (0.1 + 0.25));
     assert!((gaussian - exact).abs() < 0.02, "{gaussian} {exact}");
     assert!(held_out < gaussian + 0.05, "{held_out} {gaussian}");
-    let description = fitted.describe();
     assert_eq!(description["family"], "train");
-    assert!(description["stein_ratio"].as_f64().is_some_and(|r| (r - 1.0).abs() < 0.2));
+    assert!((number("stein_ratio") - 1.0).abs() < 0.2);
 
     let mut graph = Graph::new();
     let y = graph.input("input", Fact::float(vec![Dim::BATCH, 2.into()]));
@@ -133,25 +133,58 @@ fn the_specification_fits_tables_on_any_scale() {
     assert!(at[[2, 1]].abs() > 50.0 * at[[0, 0]].abs());
 }
 
+fn parse(text: &str) -> Result<Arc<dyn FieldSpec>, taste_stein::Error> {
+    Families::default().with(FAMILIES).parse(text)
+}
+
 #[test]
-fn the_specification_is_read() {
-    assert_eq!("train".parse::<TrainScore>().expect("read"), TrainScore::default());
-    let asked: TrainScore =
-        "train:sigma=0.1, steps=50,batch=7,rate=1e-4,width=9".parse().expect("read");
-    assert_eq!((asked.sigma, asked.steps, asked.batch, asked.width), (0.1, Some(50), Some(7), 9));
-    assert!(asked.watched(|_| {}).learns());
-    for text in [
-        "train:sigma=0",
-        "train:sigma=nan",
-        "train:steps=0",
-        "train:best",
-        "train:depth=3",
-        "trains",
-        "train:steps=-1",
+fn what_can_be_written_is_read() {
+    let written = |text: &str| format!("{:?}", parse(text).expect(text));
+    assert_eq!(written("train"), format!("{:?}", FieldTraining::default()));
+    let all = FieldTraining { sigma: 0.1, steps: Some(50), batch: Some(7), rate: 1e-4, width: 9 };
+    assert_eq!(written("train:sigma=0.1, steps=50,batch=7,rate=1e-4,width=9"), format!("{all:?}"));
+    assert!(all.learns());
+    for (text, part) in [
+        ("train:sigma=0", "sigma wants a number from 0.0001 to 10, got \"0\""),
+        ("train:sigma=nan", "sigma wants"),
+        ("train:steps=0", "steps wants a number from 1 to 100000000"),
+        ("train:batch=65537", "batch wants"),
+        ("train:rate=2", "rate wants"),
+        ("train:width=0.5", "width wants"),
+        ("train:best", "\"best\" means nothing here"),
+        ("train:depth=3", "\"depth=3\" means nothing here"),
+        ("trains", "did you mean train?"),
+        ("train:steps=-1", "steps wants"),
     ] {
-        let error = text.parse::<TrainScore>().expect_err(text).to_string();
-        assert!(error.contains("train[:sigma=0.2]"), "{error}");
+        let error = parse(text).expect_err(text).to_string();
+        assert!(error.contains("train[:sigma=0.2]") && error.contains(part), "{text}: {error}");
     }
     let nothing = InMemory::new("nothing", ArrayD::zeros(vec![0, 3]));
-    assert!(TrainScore::default().train(&nothing, 0).is_err());
+    let error = fields::fit(&FieldTraining::default(), &nothing, 0).expect_err("nothing");
+    assert_eq!(error.kind(), ErrorKind::Data, "{error}");
+}
+
+#[test]
+fn training_tells_how_far_it_is_and_can_be_stopped() {
+    let data = samples(&normal(200, 2, 7));
+    let (described, engine) = (Described::of(&data), Engine::default());
+    let train = |most: usize| {
+        let heard = Mutex::new(Vec::new());
+        let progress = |stage: Stage<'_>| {
+            assert_eq!((stage.purpose, stage.total), ("steps for the score model", Some(100)));
+            heard.lock().expect("a list").push(stage.done);
+            if stage.done < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let learner = Learner { data: &described, seed: 1, engine: &engine, progress: &progress };
+        let spec = parse("train:steps=100,batch=8,width=4").expect("a score model");
+        let Learning::Samples(then) = spec.begin(&learner).expect("begun") else {
+            panic!("it learns from samples");
+        };
+        let outcome = then(&learner, &data).map(|_| ()).map_err(|e| e.kind());
+        (outcome, heard.into_inner().expect("a list"))
+    };
+    let (outcome, heard) = train(usize::MAX);
+    assert_eq!((outcome, heard.last()), (Ok(()), Some(&100)));
+    let (outcome, heard) = train(30);
+    assert_eq!((outcome, heard.last()), (Err(ErrorKind::Cancelled), Some(&30)));
 }

@@ -20,7 +20,7 @@ fn apply(trained: &Trained, values: &Array2<f64>) -> ArrayD<f64> {
     let model = trained.model().expect("a model");
     let graph = model.onnx().proto.graph.as_ref().expect("a graph");
     let (input, output) = (graph.input[0].name.clone(), graph.output[0].name.clone());
-    let mut session = Backend::Reference.load(&model, &[&output], 1).expect("a session");
+    let session = Backend::REFERENCE.load(&model, &[&output], 1).expect("a session");
     let values = Value::from(values.clone().into_dyn());
     session.run(&[(&input, &values)]).expect("results")[0].to_f64()
 }
@@ -35,7 +35,7 @@ fn a_classifier_learns_a_circle() {
         .decay(Decay::Cosine)
         .held_out(0.2)
         .seed(1)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&rings(2000, 1))
         .expect("a run");
     let held_out = trained.held_out().expect("held-out samples");
@@ -58,7 +58,7 @@ fn a_regressor_learns_a_function() {
         .batch(64)
         .rate(5e-3)
         .decay(Decay::Cosine)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run_with_targets(&samples(&points), &targets.into_dyn())
         .expect("a run");
     let fresh = normal(500, 2, 3);
@@ -150,7 +150,7 @@ fn a_seed_determines_the_weights() {
             .augment(Augment { flip: true, shift: 1 })
             .average(0.9)
             .seed(seed)
-            .backend(Backend::Rten, 2)
+            .backend(Backend::RTEN, 2)
             .run(&images)
             .expect("a run")
     };
@@ -172,7 +172,7 @@ fn the_best_weights_are_kept() {
         .rate(1e-2)
         .held_out(0.3)
         .patience(5)
-        .backend(Backend::Rten, 1)
+        .backend(Backend::RTEN, 1)
         .run(&samples(&points).with_labels(labels))
         .expect("a run");
     let losses: Vec<f64> = trained.curve().iter().filter_map(|p| p.held_out).collect();
@@ -185,7 +185,7 @@ fn the_best_weights_are_kept() {
 #[test]
 fn bad_data_are_refused_in_words() {
     let network = Network::new(&[2]).dense(4).relu().dense(2);
-    let training = Training::classifier(&network).steps(5).backend(Backend::Rten, 1);
+    let training = Training::classifier(&network).steps(5).backend(Backend::RTEN, 1);
     let fails = |samples: &InMemory, part: &str| {
         let error = training.run(samples).expect_err(part).to_string();
         assert!(error.contains(part), "{error}");
@@ -222,7 +222,7 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(Training::regressor(&network).run(&points).is_err());
     assert!(Training::classifier(&network).run_with_targets(&points, &targets).is_err());
     let short = ArrayD::zeros(vec![4, 3]);
-    let regressor = Training::regressor(&network).steps(2).backend(Backend::Rten, 1);
+    let regressor = Training::regressor(&network).steps(2).backend(Backend::RTEN, 1);
     assert!(regressor.run_with_targets(&points, &short).is_err());
     assert!(regressor.run_with_targets(&points, &targets).is_ok());
     assert!(regressor.clone().rate(f64::NAN).run_with_targets(&points, &targets).is_err());

@@ -1,8 +1,8 @@
 //! The glyphs, for the report.
 
 use ndarray::{Array2, Axis, Ix2};
-use taste_report::{Bars, Heatmap, Histogram, Panel, Picture, Scale, Section, Table};
-use taste_stein::over_channels;
+use taste_detector::over_channels;
+use taste_report::{Bars, Heatmap, Histogram, Image, Panel, Scale, Section, Table};
 
 use crate::demo::{
     change::Change,
@@ -37,7 +37,7 @@ pub(super) fn data(found: &Found) -> Section {
 
 pub(super) fn results(found: &Found) -> Section {
     let alpha = found.alpha();
-    let batch = found.rows.first().map_or(0, |row| row.shift.samples);
+    let batch = found.rows.first().map_or(0, |row| row.shift().samples);
     Section::new("What the detector says of each batch")
         .paragraph(format!(
             "The detector sees pictures only, never their labels. Accuracy is shown for us to judge it by: a batch counts \
@@ -85,9 +85,9 @@ pub(super) fn maps(found: &Found) -> Section {
     .figure(&mapped(found), "The first picture of some batches, the same glyph each time, and its map below.")
 }
 
-fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Picture> {
+fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
     let flat = picture.index_axis(Axis(0), 0).into_dimensionality::<Ix2>().ok()?;
-    Some(Picture::grey(&flat, 0.0, 1.0))
+    Some(Image::grey(&flat, 0.0, 1.0))
 }
 
 /// A grid of pictures alone.
@@ -96,7 +96,7 @@ fn pictures(panels: Vec<Panel>, columns: usize) -> Heatmap {
 }
 
 fn picture(row: &Row, number: usize) -> Option<Panel> {
-    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::picture)
+    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::image)
 }
 
 fn classes(found: &Found) -> Heatmap {
@@ -126,10 +126,10 @@ fn table(found: &Found) -> Table {
             row.change.name().to_owned(),
             row.accuracy.map_or_else(|| "–".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
             Harm::of(row, found.usual()).words().to_owned(),
-            super::signed(row.shift.effect(), 2),
+            super::signed(row.shift().effect(), 2),
             format!("{:.1} %", 100.0 * row.flagged()),
-            super::p_value(row.shift.adjusted_p_value),
-            Answer::of(row, found.alpha()).words().to_owned(),
+            super::p_value(row.shift().adjusted_p_value),
+            Answer::of(row).words().to_owned(),
         ]);
     }
     table

@@ -40,6 +40,12 @@ impl<'a> Constants<'a> {
         }
     }
 
+    /// The sizes of a constant; none if there is no such constant.
+    pub(super) fn sizes(&self, name: &str) -> Vec<usize> {
+        let dims = self.get(name).map_or(&[][..], |t| &t.dims[..]);
+        dims.iter().map(|&d| usize::try_from(d).unwrap_or(0)).collect()
+    }
+
     /// The bytes of a constant in single precision; none if there is no such constant.
     pub(super) fn bytes(&self, name: &str) -> usize {
         let single = |t: &&TensorProto| t.data_type == ElemType::F32.code();

@@ -6,13 +6,14 @@ use rten::{Value, ValueView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
 use taste_conv::{After, Channels, Direction, Filter, Numbers, Window};
 use taste_onnx::proto::NodeProto;
+use taste_ops::conv::Geometry;
 
 use super::{Spare, Workers, constants::Constants, failed, piece::Later};
 use crate::Error;
 
-/// Whether a node is a convolution that we may run.
+/// Whether a node is a convolution. What we don't do (padding that follows from a size, say) goes to rten when it runs.
 pub(super) fn may_run(node: &NodeProto) -> bool {
-    direction(node).is_some() && Attributes::of(node).is_some()
+    direction(node).is_some()
 }
 
 fn direction(node: &NodeProto) -> Option<Direction> {
@@ -23,61 +24,28 @@ fn direction(node: &NodeProto) -> Option<Direction> {
     }
 }
 
-/// Where the windows lie, by axis; empty for the default.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Attributes {
-    strides: Vec<usize>,
-    dilations: Vec<usize>,
-    pads: Vec<usize>,
-    output_padding: Vec<usize>,
-    groups: usize,
-}
-
-impl Attributes {
-    /// Those of a node whose padding is given in numbers.
-    fn of(node: &NodeProto) -> Option<Self> {
-        let find = |name: &str| node.attribute.iter().find(|a| a.name == name);
-        let sizes = |name: &str| -> Option<Vec<usize>> {
-            let given = find(name).map_or(&[][..], |a| &a.ints);
-            given.iter().map(|&v| usize::try_from(v).ok().filter(|v| *v < 1 << 16)).collect()
-        };
-        let auto = find("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
-        let groups = find("group").and_then(|a| a.i).unwrap_or(1);
-        let plain = auto == b"NOTSET" && find("output_shape").is_none();
-        plain.then_some(())?;
-        Some(Self {
-            strides: sizes("strides")?,
-            dilations: sizes("dilations")?,
-            pads: sizes("pads")?,
-            output_padding: sizes("output_padding")?,
-            groups: usize::try_from(groups).ok()?,
-        })
-    }
-
-    /// Windows of sizes, over one axis or two.
-    fn windows(&self, sizes: &[usize]) -> Option<[Window; 2]> {
-        let axes = sizes.len();
-        let at = |list: &[usize], axis: usize, default| list.get(axis).copied().unwrap_or(default);
-        let window = |axis: usize| Window {
-            size: sizes[axis],
-            stride: at(&self.strides, axis, 1),
-            dilation: at(&self.dilations, axis, 1),
-            before: at(&self.pads, axis, 0),
-            after: at(&self.pads, axes + axis, 0),
-            extra: at(&self.output_padding, axis, 0),
-        };
-        match axes {
-            1 => Some([Window::POINT, window(0)]),
-            2 => Some([window(0), window(1)]),
-            _ => None,
-        }
+/// The windows of a geometry, if it has one axis or two.
+fn windows(geometry: &Geometry) -> Option<[Window; 2]> {
+    let Geometry { window, extra, .. } = geometry;
+    let along = |axis: usize| Window {
+        size: window.kernel[axis],
+        stride: window.strides[axis],
+        dilation: window.dilations[axis],
+        before: window.begin[axis],
+        after: window.end[axis],
+        extra: extra[axis],
+    };
+    match extra.len() {
+        1 => Some([Window::POINT, along(0)]),
+        2 => Some([along(0), along(1)]),
+        _ => None,
     }
 }
 
 /// A convolution and what is done with its result.
 pub(super) struct Convolution {
     direction: Direction,
-    attributes: Attributes,
+    node: NodeProto,
     input: Operand,
     weights: Weights,
     after: Vec<Then>,
@@ -106,7 +74,7 @@ enum Then {
 
 /// Filters that were made, by the name of their weights: derivatives apply the same ones many times.
 #[derive(Default)]
-pub(super) struct Filters(HashMap<(String, Direction, Attributes), Arc<Filter>>);
+pub(super) struct Filters(HashMap<(String, Direction, Geometry), Arc<Filter>>);
 
 impl Convolution {
     /// The first of `nodes` is a convolution, and each of the others reads what the one before it writes; `otherwise` are the
@@ -125,22 +93,10 @@ impl Convolution {
         let first = nodes[0];
         let unfit = || failed(format!("node {:?} is not a convolution", first.name));
         let direction = direction(first).ok_or_else(unfit)?;
-        let attributes = Attributes::of(first).ok_or_else(unfit)?;
         let [input, weights, ..] = &first.input[..] else { return Err(unfit()) };
-        let key = (weights.clone(), direction, attributes.clone());
-        let weights = match filters.0.get(&key) {
-            Some(filter) => Weights::Constant(filter.clone()),
-            None => match operand(weights)? {
-                Operand::Constant(tensor) => match filter(direction, &attributes, &tensor.view()) {
-                    Some(filter) => {
-                        let filter = Arc::new(filter);
-                        filters.0.insert(key, filter.clone());
-                        Weights::Constant(filter)
-                    }
-                    None => Weights::Given(Operand::Constant(tensor)),
-                },
-                given @ Operand::Given(_) => Weights::Given(given),
-            },
+        let weights = match reads.iter().position(|r| r == weights) {
+            Some(place) => Weights::Given(Operand::Given(place)),
+            None => filters.weights(weights, direction, first, constants)?,
         };
         let mut after = Vec::new();
         if let Some(bias) = first.input.get(2).filter(|b| !b.is_empty()) {
@@ -155,7 +111,7 @@ impl Convolution {
             });
         }
         let input = operand(input)?;
-        Ok(Self { direction, attributes, input, weights, after, otherwise })
+        Ok(Self { direction, node: first.clone(), input, weights, after, otherwise })
     }
 
     pub(super) fn run(
@@ -181,7 +137,9 @@ impl Convolution {
         let filter = match &self.weights {
             Weights::Constant(filter) => filter.as_ref(),
             Weights::Given(weights) => {
-                fresh = filter(self.direction, &self.attributes, &weights.of(given)?)?;
+                let weights = weights.of(given)?;
+                let geometry = geometry(&self.node, weights.shape())?;
+                fresh = filter(self.direction, &geometry, &weights)?;
                 &fresh
             }
         };
@@ -208,20 +166,50 @@ impl Convolution {
     }
 }
 
+impl Filters {
+    /// Constant weights of a name as a filter, which is made once, unless a node does something with them that is not done here.
+    fn weights(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        node: &NodeProto,
+        constants: &Constants<'_>,
+    ) -> Result<Weights, Error> {
+        let Some(geometry) = geometry(node, &constants.sizes(name)) else {
+            return Ok(Weights::Given(Operand::Constant(constants.value(name)?)));
+        };
+        let key = (name.to_owned(), direction, geometry);
+        if let Some(filter) = self.0.get(&key) {
+            return Ok(Weights::Constant(filter.clone()));
+        }
+        let tensor = constants.value(name)?;
+        let Some(filter) = filter(direction, &key.2, &tensor.view()).map(Arc::new) else {
+            return Ok(Weights::Given(Operand::Constant(tensor)));
+        };
+        self.0.insert(key, filter.clone());
+        Ok(Weights::Constant(filter))
+    }
+}
+
+/// Where the windows of a node with weights of a shape lie, if its padding is given in numbers.
+fn geometry(node: &NodeProto, weights: &[usize]) -> Option<Geometry> {
+    Geometry::of(node, weights.get(2..)?).ok()?
+}
+
 /// Weights of a tensor as in ONNX; nothing if it is of another shape.
 fn filter(
     direction: Direction,
-    attributes: &Attributes,
+    geometry: &Geometry,
     tensor: &TensorView<'_, f32>,
 ) -> Option<Filter> {
-    let [a, b, sizes @ ..] = tensor.shape() else { return None };
-    let (groups, b) = (attributes.groups, b.checked_mul(attributes.groups)?);
+    let [a, b, ..] = tensor.shape() else { return None };
+    let (groups, b) = (geometry.groups, b.checked_mul(geometry.groups)?);
     let (inputs, outputs) = match direction {
         Direction::Forward => (b, *a),
         Direction::Transposed => (*a, b),
     };
     let channels = Channels { inputs, outputs, groups };
-    Filter::new(direction, attributes.windows(sizes)?, channels, tensor.data()?)
+    Filter::new(direction, windows(geometry)?, channels, tensor.data()?)
 }
 
 impl Operand {

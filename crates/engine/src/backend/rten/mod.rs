@@ -9,17 +9,40 @@ mod steps;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     sync::Arc,
 };
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use rten::{ThreadPool, ValueOrView};
 use rten_tensor::{AsView, Layout, Tensor, TensorView};
+use taste_choice::Choice;
 use taste_graph::{Graph, Id};
 
 use self::{spare::Spare, steps::Steps};
-use super::{Loaded, Session};
-use crate::{Error, Value};
+use super::{Backend, Engine, Instance, Loaded, Program};
+use crate::{Error, Value, View};
+
+pub(super) const ENGINE: Engine = Engine {
+    choice: Choice {
+        name: "rten",
+        usage: "rten",
+        about: "the embedded engine, in single precision",
+    },
+    has_library: false,
+    read,
+};
+
+impl Backend {
+    /// The embedded engine, in single precision.
+    pub const RTEN: Self = Self::of(&ENGINE);
+}
+
+fn read(program: &Program<'_>, _library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {
+    check(program.graph, program.outputs)?;
+    let steps = Steps::new(&program.file()?, &program.names())?;
+    Ok(Arc::new(RtenModel { steps: Arc::new(steps) }))
+}
 
 #[expect(clippy::needless_pass_by_value, reason = "made to be handed to map_err")]
 fn failed(message: impl ToString) -> Error {
@@ -43,7 +66,7 @@ fn caught<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
 const WINDOWED: [&str; 5] = ["Conv", "ConvTranspose", "ConvWeights", "AveragePool", "MaxPool"];
 
 /// Fails if the graph has windows over more axes than the engine supports.
-pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error> {
+fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error> {
     let ends: Vec<Id> = outputs.iter().map(|o| o.1).collect();
     for n in graph.ancestors(&ends, &[]) {
         let node = &graph.nodes()[n];
@@ -62,25 +85,19 @@ pub(super) fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error
 }
 
 /// A graph that is ready to run.
-pub(super) struct RtenModel {
+struct RtenModel {
     steps: Arc<Steps>,
 }
 
-impl RtenModel {
-    pub(super) fn new(file: &taste_onnx::Model, outputs: &[String]) -> Result<Self, Error> {
-        Ok(Self { steps: Arc::new(Steps::new(file, outputs)?) })
-    }
-}
-
 impl Loaded for RtenModel {
-    fn session(&self, threads: usize) -> Result<Box<dyn Session>, Error> {
+    fn instance(&self, threads: usize) -> Result<Box<dyn Instance>, Error> {
         let pool = Arc::new(ThreadPool::with_num_threads(threads));
         let workers = Workers { pool, threads };
-        Ok(Box::new(RtenSession { steps: self.steps.clone(), workers, spare: Spare::default() }))
+        Ok(Box::new(RtenInstance { steps: self.steps.clone(), workers, spare: Spare::default() }))
     }
 }
 
-/// Threads of a session.
+/// Threads of an instance.
 #[derive(Clone)]
 struct Workers {
     pool: Arc<ThreadPool>,
@@ -88,23 +105,23 @@ struct Workers {
 }
 
 /// A graph with threads.
-struct RtenSession {
+struct RtenInstance {
     steps: Arc<Steps>,
     workers: Workers,
     spare: Spare,
 }
 
-impl Session for RtenSession {
-    fn run(&mut self, feeds: &[(&str, &Value)]) -> Result<Vec<Value>, Error> {
+impl Instance for RtenInstance {
+    fn run(&mut self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
         let mut inputs: Vec<(&str, ValueOrView<'_>)> = Vec::new();
         for (name, value) in feeds {
             let input = match value {
-                Value::F32(a) => match a.as_slice() {
+                View::F32(a) => match a.as_slice() {
                     Some(data) => TensorView::from_data(a.shape(), data).into(),
                     None => float_tensor(a).into(),
                 },
-                Value::F64(_) => float_tensor(&value.to_f32()).into(),
-                Value::I64(a) => {
+                View::F64(_) => float_tensor(&value.to_f32().view()).into(),
+                View::I64(a) => {
                     let ints = a.iter().map(|&v| i32::try_from(v)).collect::<Result<Vec<_>, _>>();
                     let ints = ints.map_err(|_| failed("an integer input beyond 32 bits"))?;
                     Tensor::from_data(a.shape(), ints).into()
@@ -119,8 +136,9 @@ impl Session for RtenSession {
     }
 }
 
-fn float_tensor(a: &ArrayD<f32>) -> Tensor<f32> {
-    Tensor::from_data(a.shape(), a.iter().copied().collect::<Vec<_>>())
+fn float_tensor(a: &ArrayViewD<'_, f32>) -> Tensor<f32> {
+    let (entries, _) = a.as_standard_layout().into_owned().into_raw_vec_and_offset();
+    Tensor::from_data(a.shape(), entries)
 }
 
 fn from_rten(value: rten::Value) -> Result<Value, Error> {

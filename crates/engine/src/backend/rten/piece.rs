@@ -1,12 +1,16 @@
 //! A part of a graph that rten runs.
 
-use std::{collections::HashSet, sync::OnceLock};
+use std::{collections::HashSet, process, sync::OnceLock};
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, Value, ValueOrView, ValueView};
 use taste_onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
 use super::{Workers, constants::Constants, failed, guarded};
 use crate::Error;
+
+/// What a message calls the data that do not fit into it; rten wants this ending.
+const DATA: &str = "weights.data";
+static LOADED_FIRST: OnceLock<u32> = OnceLock::new();
 
 /// Nodes that rten runs together.
 pub(super) struct Piece {
@@ -17,10 +21,20 @@ pub(super) struct Piece {
 
 impl Piece {
     /// A file of which some outputs are wanted.
-    pub(super) fn load(file: ModelProto, inputs: &[&str], outputs: &[&str]) -> Result<Self, Error> {
-        let bytes = taste_onnx::Model::new(file).to_bytes()?;
+    pub(super) fn load(
+        file: &taste_onnx::Model,
+        inputs: &[&str],
+        outputs: &[&str],
+    ) -> Result<Self, Error> {
+        let (message, data) = file.to_message_and_data(DATA)?;
         let mut options = ModelOptions::with_all_ops();
-        let model = guarded(|| options.prepack_weights(true).load(bytes))?;
+        // For both, rten has a pool of threads that belongs to the process that loaded first.
+        let has_pool = *LOADED_FIRST.get_or_init(process::id) == process::id();
+        options.enable_optimization(has_pool).prepack_weights(has_pool);
+        if !data.is_empty() {
+            options.external_data(DATA, data);
+        }
+        let model = guarded(|| options.load(message))?;
         let ids = |names: &[&str]| -> Result<Vec<NodeId>, Error> {
             names.iter().map(|name| model.node_id(name).map_err(failed)).collect()
         };
@@ -42,14 +56,14 @@ impl Piece {
 
 /// A piece that is loaded when it is first run.
 pub(super) struct Later {
-    file: ModelProto,
+    file: taste_onnx::Model,
     inputs: Vec<String>,
     outputs: Vec<String>,
     piece: OnceLock<Result<Piece, String>>,
 }
 
 impl Later {
-    pub(super) fn new(file: ModelProto, inputs: &[&str], outputs: &[&str]) -> Self {
+    pub(super) fn new(file: taste_onnx::Model, inputs: &[&str], outputs: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect();
         Self { file, inputs: owned(inputs), outputs: owned(outputs), piece: OnceLock::new() }
     }
@@ -62,7 +76,7 @@ impl Later {
         let piece = self.piece.get_or_init(|| {
             let [inputs, outputs] = [&self.inputs, &self.outputs]
                 .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
-            Piece::load(self.file.clone(), &inputs, &outputs).map_err(|e| e.to_string())
+            Piece::load(&self.file, &inputs, &outputs).map_err(|e| e.to_string())
         });
         piece.as_ref().map_err(failed)?.run(inputs, workers)
     }
@@ -70,12 +84,12 @@ impl Later {
 
 /// Some nodes of a file as a file of their own, with the constants that they use and are not given.
 pub(super) fn file(
-    whole: &ModelProto,
+    whole: &taste_onnx::Model,
     constants: &Constants<'_>,
     nodes: &[&NodeProto],
     inputs: &[&str],
     outputs: &[&str],
-) -> ModelProto {
+) -> taste_onnx::Model {
     let mut seen: HashSet<&str> = inputs.iter().copied().collect();
     let names =
         nodes.iter().flat_map(|n| &n.input).map(String::as_str).chain(outputs.iter().copied());
@@ -88,11 +102,11 @@ pub(super) fn file(
         output: outputs.iter().map(info).collect(),
         ..Default::default()
     };
-    ModelProto {
-        ir_version: whole.ir_version,
-        opset_import: whole.opset_import.clone(),
-        functions: whole.functions.clone(),
+    let proto = ModelProto {
+        ir_version: whole.proto.ir_version,
+        opset_import: whole.proto.opset_import.clone(),
         graph: Some(graph),
         ..Default::default()
-    }
+    };
+    taste_onnx::Model::new(proto).with_limits(whole.limits())
 }

@@ -80,35 +80,28 @@ impl Steps {
         for name in shared.iter().copied().chain(plain) {
             kept.push((places.of(name), constants.value(name)?.into()));
         }
-        // What a group reads from outside, and which values leave the group that makes them.
-        let mut reads: Vec<Vec<&str>> = Vec::with_capacity(groups.len());
-        let mut leaving: HashSet<&str> = outputs.iter().map(String::as_str).collect();
-        for (group, nodes) in members.iter().enumerate() {
-            let mut seen = HashSet::new();
-            let mut outside = Vec::new();
-            for name in nodes.iter().flat_map(|n| &n.input).map(String::as_str) {
-                let (maker, is_shared) = (made_by.get(name), shared.contains(&name));
-                let local =
-                    name.is_empty() || maker == Some(&group) || (constants.has(name) && !is_shared);
-                if local || !seen.insert(name) {
-                    continue;
-                }
-                if maker.is_none() && !is_shared && !inputs.contains_key(name) {
-                    return Err(failed(format!("nothing computes {name:?}")));
-                }
-                leaving.insert(name);
-                outside.push(name);
-            }
-            reads.push(outside);
+        let local = |group: usize, name: &str| {
+            name.is_empty()
+                || made_by.get(name) == Some(&group)
+                || (constants.has(name) && !shared.contains(name))
+        };
+        let reads = reads_from_outside(&members, local);
+        let given = |name: &str| {
+            made_by.contains_key(name) || shared.contains(name) || inputs.contains_key(name)
+        };
+        if let Some(missing) = reads.iter().flatten().find(|name| !given(name)) {
+            return Err(failed(format!("nothing computes {missing:?}")));
         }
+        let leaving: HashSet<&str> =
+            reads.iter().flatten().copied().chain(outputs.iter().map(String::as_str)).collect();
         let mut filters = Filters::default();
         let mut order = Vec::with_capacity(groups.len());
         for ((group, nodes), reads) in groups.iter().zip(&members).zip(&reads) {
             let written = nodes.iter().flat_map(|n| &n.output).map(String::as_str);
             let writes: Vec<&str> = written.filter(|o| leaving.contains(o)).collect();
-            let part = piece::file(&file.proto, &constants, nodes, reads, &writes);
+            let part = piece::file(file, &constants, nodes, reads, &writes);
             let work = match group {
-                Group::Piece(_) => Work::Piece(Box::new(Piece::load(part, reads, &writes)?)),
+                Group::Piece(_) => Work::Piece(Box::new(Piece::load(&part, reads, &writes)?)),
                 Group::Convolution(_) => {
                     let otherwise = piece::Later::new(part, reads, &writes);
                     let made = Convolution::new(nodes, reads, &constants, &mut filters, otherwise)?;
@@ -122,10 +115,7 @@ impl Steps {
         }
         let outputs: Vec<usize> = outputs.iter().map(|o| places.of(o)).collect();
         let held = outputs.iter().copied().chain(kept.iter().map(|k| k.0));
-        let mut read: HashSet<usize> = held.collect();
-        for step in order.iter_mut().rev() {
-            step.last = step.reads.iter().map(|r| read.insert(*r)).collect();
-        }
+        note_last_reads(&mut order, held.collect());
         Ok(Self { inputs, constants: kept, order, outputs, places: places.0.len() })
     }
 
@@ -179,6 +169,27 @@ impl Steps {
             results.push(value.ok_or_else(|| failed("an output was not computed"))?);
         }
         Ok(results)
+    }
+}
+
+/// What each group reads that is not its own, once.
+fn reads_from_outside<'a>(
+    members: &[Vec<&'a NodeProto>],
+    local: impl Fn(usize, &str) -> bool,
+) -> Vec<Vec<&'a str>> {
+    let of_group = |(group, nodes): (usize, &Vec<&'a NodeProto>)| {
+        let mut seen = HashSet::new();
+        let names = nodes.iter().flat_map(|n| &n.input).map(String::as_str);
+        names.filter(|name| !local(group, name) && seen.insert(*name)).collect()
+    };
+    members.iter().enumerate().map(of_group).collect()
+}
+
+/// Notes which steps are the last to read a value; those in `held` are read for ever.
+fn note_last_reads(order: &mut [Step], held: HashSet<usize>) {
+    let mut read = held;
+    for step in order.iter_mut().rev() {
+        step.last = step.reads.iter().map(|r| read.insert(*r)).collect();
     }
 }
 

@@ -15,7 +15,7 @@ const OPERATORS: [&str; 5] =
 
 /// Adjusted means on samples, with the error of the baseline: of every class, then of every entry of the map.
 fn adjusted(detector: &Detector, of: &Mixture, seed: u64) -> Vec<Estimate> {
-    let scorer = detector.start(&engine(&Backend::Rten), true).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), true).expect("a scorer");
     let found = scorer.score(of.rows(ROWS, seed).view()).expect("scores");
     let classes = found.part("residuals").or(found.part("residual")).expect("residuals");
     let classes = Estimate::of_entries(&classes.clone().into_dyn());

@@ -59,7 +59,7 @@ fn p_values(aggregate: &str, factor: f64) -> (Vec<f32>, usize, usize) {
             .run(&InMemory::new("p", p.rows(60, 2000 + round)))
             .expect("a detector");
         count = detector.calibration().len();
-        let scorer = detector.start(&engine(&Backend::Rten), false).expect("a scorer");
+        let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
         let found = scorer.score(p.rows(TESTS, 9000 + round).view()).expect("scores");
         flagged += found.flag.iter().filter(|f| **f).count();
         all.extend(found.p_value);

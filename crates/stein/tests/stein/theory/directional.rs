@@ -18,7 +18,7 @@ fn a_wrong_score_moves_the_functional_by_its_error_along_the_gradient() {
         let model = network(&[3, 16, 3], activation, seed);
         let p = Mixture::random(2, 3, seed);
         let wrong = Mixture::gaussian(&[0.0, 0.5, -0.5], &[0.5, 0.6, 0.5]);
-        let target = Target::Logit(Some(1));
+        let target = Target::logit(Some(1));
         // A shift along the gradient, where score errors show.
         let samples = p.rows(ROWS, 84);
         let at = first(&model, target, &samples);

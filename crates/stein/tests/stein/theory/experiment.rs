@@ -79,7 +79,7 @@ fn mean_residual(detector: &Detector, samples: &ArrayD<f32>) -> Estimate {
 }
 
 fn residual(detector: &Detector, samples: &ArrayD<f32>) -> Vec<f64> {
-    let scorer = detector.start(&engine(&Backend::Rten), false).expect("a scorer");
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
     let found = scorer.score(samples.view()).expect("scores");
     found.column("residual").expect("residuals").into_iter().map(f64::from).collect()
 }

@@ -27,14 +27,14 @@ fn along(v: &[f64]) -> String {
 fn mean(operator: &str, size: f64, angle: f64) -> Estimate {
     let q = Mixture::unit(&[size * angle.cos(), size * angle.sin()]);
     let p = Mixture::unit(&[0.0, 0.0]);
-    mean_residual(&task(), &p, operator, Target::Output(0), &q.rows(ROWS, 111))
+    mean_residual(&task(), &p, operator, Target::output(0), &q.rows(ROWS, 111))
 }
 
 #[test]
 fn its_functional_projects_the_shift_on_the_values() {
     let model = network(&[3, 16, 3], "Tanh", 112);
     let (p, q) = (Mixture::random(2, 3, 113), Mixture::random(2, 3, 114));
-    let (v, target) = ([1.0, -0.5, 0.3], Target::Prob(Some(2)));
+    let (v, target) = ([1.0, -0.5, 0.3], Target::prob(Some(2)));
     let left = mean_residual(&model, &p, &along(&v), target, &q.rows(ROWS, 115));
     let samples = q.rows(ROWS, 116);
     let products: Vec<f64> = first(&model, target, &samples)

@@ -18,7 +18,7 @@ fn added(model: &Model, factor: f64, shift: &[f64]) -> Estimate {
     let error = |of: &Mixture| {
         let samples = of.rows(ROWS, 91);
         let at = |score: Scaled| {
-            let target = Some(Target::Output(0));
+            let target = Some(Target::output(0));
             residuals(model, &score, "langevin", target, false, &samples).components
         };
         at(Scaled(factor)) - at(Scaled(1.0))
@@ -36,7 +36,7 @@ fn ratio_norm(shift: &[f64]) -> f64 {
 /// ‖∇f‖₄ under p, and the direction of the mean gradient.
 fn gradient(model: &Model, dimension: usize) -> (f64, Vec<f64>) {
     let samples = Mixture::unit(&vec![0.0; dimension]).rows(ROWS, 93);
-    let at = first(model, Target::Output(0), &samples);
+    let at = first(model, Target::output(0), &samples);
     let fourth: Vec<f64> = at.iter().map(|at| dot(&at.gradient, &at.gradient).powi(2)).collect();
     let norm = Estimate::of(&fourth);
     let sums: Vec<f64> = (0..dimension).map(|i| at.iter().map(|at| at.gradient[i]).sum()).collect();

@@ -129,7 +129,7 @@ pub(crate) fn residuals(
     with_map: bool,
     samples: &ArrayD<f32>,
 ) -> Raw {
-    residuals_on(&Backend::Rten, model, score, operator, target, with_map, samples)
+    residuals_on(&Backend::RTEN, model, score, operator, target, with_map, samples)
 }
 
 /// Raw residuals, computed by an engine.
@@ -145,7 +145,7 @@ pub(crate) fn residuals_on(
     let wants = Wants { diagonal: with_map, ..Wants::default() };
     let asked = Request { target, wants, ..Request::default() };
     let parsed = operators::parse(operator).expect("an operator");
-    let mut residuals = Residuals::new(model, score, &*parsed, &asked, &engine(backend))
+    let residuals = Residuals::new(model, score, &*parsed, &asked, &engine(backend))
         .unwrap_or_else(|e| panic!("{operator}: {e}"));
     let found: Vec<Raw> =
         parts(samples).map(|part| residuals.of(&part).expect("residuals")).collect();
@@ -181,7 +181,7 @@ pub(crate) fn first(model: &Model, target: Target, samples: &ArrayD<f32>) -> Vec
     let wants = Wants { gradient: true, ..Wants::default() };
     let asked = Request { target: Some(target), wants, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(&Backend::Rten, 1).expect("an engine");
+    let compiled = derived.compile(&Backend::RTEN, 1).expect("an engine");
     let run = |part: ArrayD<f32>| {
         let found = compiled.run(&[(derived.wrt(), &Value::from(part))], 0).expect("derivatives");
         let gradients = double_rows(&found.gradient.expect("a gradient").to_f32());

@@ -23,7 +23,7 @@ fn the_functional_projects_the_shift_on_the_gradient() {
         let model = network(&[3, 16, 3], activation, seed);
         let p = Mixture::random(2, 3, seed);
         let q = Mixture::random(3, 3, seed + 10);
-        for target in [Target::Prob(Some(0)), Target::Logit(Some(2)), Target::Entropy] {
+        for target in [Target::prob(Some(0)), Target::logit(Some(2)), Target::entropy()] {
             let what = format!("{activation}, {target}");
             let functional =
                 residuals(&model, &p, "langevin", Some(target), true, &q.rows(ROWS, 64));
@@ -57,7 +57,7 @@ fn a_shift_across_the_gradient_is_invisible_and_one_along_it_is_not() {
     let p = Mixture::unit(&[0.0; 3]);
     let mean = |by: &[f64]| {
         let samples = p.moved(by).rows(ROWS, 66);
-        mean_residual(&model, &p, "langevin", Target::Output(0), &samples)
+        mean_residual(&model, &p, "langevin", Target::output(0), &samples)
     };
     let across = [6.0, 3.0, 0.0];
     assert!(dot(&w, &across).abs() < 1e-12);

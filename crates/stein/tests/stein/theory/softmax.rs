@@ -23,13 +23,13 @@ fn of_every_class(
 /// In double precision up to the rounding of each row's residuals, in single precision up to that of the largest.
 fn assert_sums_vanish(model: &Model, p: &Mixture, samples: &ArrayD<f32>, what: &str) {
     for operator in ["langevin", "no-laplacian"] {
-        let exact = of_every_class(&Backend::Reference, model, p, operator, samples);
+        let exact = of_every_class(&Backend::REFERENCE, model, p, operator, samples);
         for row in exact.rows() {
             let (sum, size) = (row.sum(), row.mapv(f32::abs).sum());
             assert!(size > 0.0 && sum.abs() <= 1e-6 * size, "{what}, {operator}: {sum} of {size}");
         }
         let largest = exact.mapv(f32::abs).iter().copied().fold(0.0, f32::max);
-        for row in of_every_class(&Backend::Rten, model, p, operator, samples).rows() {
+        for row in of_every_class(&Backend::RTEN, model, p, operator, samples).rows() {
             assert!(row.sum().abs() <= 1e-4 * largest, "{what}, {operator}: {}", row.sum());
         }
     }
@@ -62,7 +62,7 @@ fn first_order_residuals_sum_to_the_score_along_the_direction() {
     let v = [1.0, -0.5, 0.25, 2.0];
     let samples = p.rows(200, 149);
     let found =
-        of_every_class(&Backend::Reference, &model, &p, "first-order:1,-0.5,0.25,2", &samples);
+        of_every_class(&Backend::REFERENCE, &model, &p, "first-order:1,-0.5,0.25,2", &samples);
     for (row, x) in found.rows().into_iter().zip(double_rows(&samples)) {
         let (sum, along) = (f64::from(row.sum()), dot(&v, &p.score(&x)));
         assert!((sum - along).abs() <= 1e-5 * (1.0 + along.abs()), "{sum} and {along}");

@@ -92,7 +92,7 @@ fn every_entry_of_a_map_has_mean_zero() {
     for (law, p) in densities(4) {
         let samples = p.rows(ROWS, 32);
         for operator in ["langevin", &first_order(4)] {
-            for target in [Target::Prob(Some(1)), Target::Logit(Some(0)), Target::Energy] {
+            for target in [Target::prob(Some(1)), Target::logit(Some(0)), Target::energy()] {
                 let found = residuals(&model, &p, operator, Some(target), true, &samples);
                 let map = found.map.expect("a map");
                 for (i, mean) in Estimate::of_entries(&map).into_iter().enumerate() {
@@ -116,7 +116,7 @@ fn images_through_convolutions_have_mean_zero_by_class_and_by_pixel() {
             {
                 mean.assert_vanishes(&format!("{activation}, {operator}, class {class}"));
             }
-            let target = Some(Target::Prob(Some(2)));
+            let target = Some(Target::prob(Some(2)));
             let found = residuals(&model, &p, operator, target, true, &samples);
             let map = found.map.expect("a map");
             assert_eq!(map.shape(), [IMAGES, 1, 6, 6]);

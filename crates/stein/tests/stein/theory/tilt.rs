@@ -14,7 +14,7 @@ use crate::common::network;
 
 const ROWS: usize = 40_000;
 const STEP: f64 = 0.05;
-const TARGET: Target = Target::Logit(Some(1));
+const TARGET: Target = Target::logit(Some(1));
 
 /// A potential h under which tilts of a standard normal are normal again.
 struct Potential {

@@ -100,7 +100,7 @@ fn block(
     let mut convolutions = Vec::new();
     let mut channels = inputs;
     for part in (1..=count).map(|i| name(&format!("conv{i}"))) {
-        // What is missing is told with everything else that is.
+        // What is missing is reported with everything else that is.
         if weights.shape(&part).is_none() {
             convolutions.push([channels, 3]);
             continue;
@@ -121,7 +121,7 @@ fn block(
     } else if channels == inputs {
         Shortcut::Same
     } else if weights.names().any(|name| name.contains(".downsample.")) {
-        // Other blocks have one: it is missing, and told with everything else that is.
+        // Other blocks have one: it is missing, and reported with everything else that is.
         Shortcut::Convolution
     } else {
         Shortcut::Padded

@@ -24,7 +24,8 @@ impl Block {
         (self.groups, self.epsilon)
     }
 
-    /// (x + f(x)) / scale: two convolutions, each after a normalisation and an activation, told the step in between.
+    /// (x + f(x)) / scale: two convolutions, each after a normalisation and an activation, conditioned on the step in
+    /// between.
     pub(super) fn residual(
         &self,
         b: &mut Build<'_>,

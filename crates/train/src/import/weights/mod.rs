@@ -42,8 +42,8 @@ struct Entry {
 }
 
 impl Weights {
-    /// Opens safetensors, one file or several with their index (`*.safetensors.index.json`), or what `torch.save` makes of a
-    /// state dict.
+    /// Opens safetensors, one file or several with their index (`*.safetensors.index.json`), or what `torch.save`
+    /// makes of a state dict.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let (_, length) = regular(path)?;
         let opening = opening(path)?;

@@ -78,7 +78,7 @@ const LONGEST_NAME: usize = 64;
 /// A storage, from what stands for it: a tuple of `"storage"`, its type, its name, a device and a length.
 pub(super) fn storage(values: &Values, id: usize) -> Result<Value, String> {
     let Value::Tuple(parts) = values.get(id) else {
-        return Err(format!("a storage is told by {}, not by a tuple", values.get(id).kind()));
+        return Err(format!("a storage is named by {}, not by a tuple", values.get(id).kind()));
     };
     let parts: Vec<&Value> = parts.iter().take(3).map(|&part| values.get(part)).collect();
     match parts[..] {

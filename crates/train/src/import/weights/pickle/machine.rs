@@ -45,6 +45,7 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// Opcodes that stand for values of their own; others are left to [`Self::apply`].
     fn step(&mut self, opcode: u8) -> Step {
         match opcode {
             // The protocol's number, and the length of a frame.
@@ -85,6 +86,13 @@ impl<'p> Machine<'p> {
                 let items = self.last(usize::from(opcode - 0x84))?;
                 self.push(Value::Tuple(items))
             }
+            other => self.apply(other),
+        }
+    }
+
+    /// Opcodes that work on values that are there.
+    fn apply(&mut self, opcode: u8) -> Step {
+        match opcode {
             b'q' => self.bytes::<1>().and_then(|[at]| self.remember(at.into())),
             b'r' => {
                 let at = u32::from_le_bytes(self.bytes()?);
@@ -100,21 +108,12 @@ impl<'p> Machine<'p> {
                 let (module, name) = (self.line()?, self.line()?);
                 self.push(Value::Global(Global::named(&module, &name)?))
             }
-            0x93 => {
-                let names = self.last(2)?;
-                match (self.values.get(names[0]), self.values.get(names[1])) {
-                    (Value::Text(module), Value::Text(name)) => {
-                        let global = Global::named(module, name)?;
-                        self.push(Value::Global(global))
-                    }
-                    _ => Err("its pickle names a function by something that is no name".to_owned()),
-                }
-            }
+            0x93 => self.global(),
             b'R' => self.call(),
             b'b' => self.state(),
             b'Q' => {
-                let told = self.pop()?;
-                let storage = globals::storage(&self.values, told)?;
+                let named = self.pop()?;
+                let storage = globals::storage(&self.values, named)?;
                 self.push(storage)
             }
             b's' => {
@@ -136,6 +135,18 @@ impl<'p> Machine<'p> {
             other => {
                 Err(format!("its pickle has the opcode {other:#04x}, which no state dict needs"))
             }
+        }
+    }
+
+    /// A function by the names on the stack.
+    fn global(&mut self) -> Step {
+        let names = self.last(2)?;
+        match (self.values.get(names[0]), self.values.get(names[1])) {
+            (Value::Text(module), Value::Text(name)) => {
+                let global = Global::named(module, name)?;
+                self.push(Value::Global(global))
+            }
+            _ => Err("its pickle names a function by something that is no name".to_owned()),
         }
     }
 

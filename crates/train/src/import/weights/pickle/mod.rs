@@ -1,7 +1,8 @@
 //! Pickles of state dicts, read without Python.
 //!
-//! A pickle is a program for a stack machine that may call any function of Python. This reader knows the few functions that
-//! rebuild tensors and calls none: what stands for a tensor becomes a [`Tensor`], and any other function is refused by its name.
+//! A pickle is a program for a stack machine that may call any function of Python. This reader knows the few
+//! functions that rebuild tensors and calls none: what stands for a tensor becomes a [`Tensor`], and any other
+//! function is refused by its name.
 
 mod globals;
 mod machine;

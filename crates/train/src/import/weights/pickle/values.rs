@@ -3,7 +3,7 @@
 use super::{Tensor, globals::Global};
 use crate::import::{names::shown, weights::Element};
 
-/// A value. Others that it is made of are told by their place in [`Values`], so that sharing costs nothing.
+/// A value. Others that it is made of are named by their place in [`Values`], so that sharing costs nothing.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     None,

@@ -1,0 +1,117 @@
+//! What to do about an error, in the flags of the command: libraries say what is wrong and know no flags.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use taste_data::Problem;
+use taste_detector::Error as Detection;
+
+/// Where a command takes the way from files to samples from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// From its flags.
+    Flags,
+    /// From a detector, which reads data as those that it was fitted to.
+    Detector,
+}
+
+/// The rest of the sentence, if a flag helps.
+pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
+    let text = error.to_string();
+    if text.ends_with(": give its shape") || text.ends_with(": give one") {
+        return Some(" with --shape");
+    }
+    if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
+        return Some(found);
+    }
+    let chosen = reading == Reading::Flags;
+    match problem(error)? {
+        Problem::Entry { .. } => Some("; --skip-bad leaves such out"),
+        Problem::NotNumbers { .. } if chosen => Some("; --exclude leaves it out"),
+        Problem::ImageSize { .. } if chosen => Some("; --resize brings all to one size"),
+        Problem::ImageSize { .. } => {
+            Some("; a detector that was fitted with --resize brings all to one size")
+        }
+        Problem::Shape { columns: Some(_), .. } if chosen => {
+            Some("; choose them with --columns, --exclude and --label")
+        }
+        Problem::Shape { only_size: true, .. } if chosen => {
+            Some("; --resize and --pad change the size of images")
+        }
+        Problem::Shape { only_size: true, .. } => {
+            Some("; a detector that was fitted with --resize or --pad changes the size of images")
+        }
+        _ => None,
+    }
+}
+
+/// An error of a detector in a file, with what the user can do.
+pub(crate) fn about(file: &Path, error: &Detection) -> anyhow::Error {
+    anyhow!("{}: {error}{}", file.display(), detection(error).unwrap_or_default())
+}
+
+fn detection(error: &Detection) -> Option<&'static str> {
+    match error {
+        Detection::TooFew(shortage) if shortage.hold_out.is_some() => {
+            Some(" (--held-out, --alpha)")
+        }
+        Detection::TooFew(_) => Some(" (--alpha)"),
+        Detection::NoMaps => Some(": fit it again with --map to see where a sample differs"),
+        Detection::KeepsRows { .. } => Some(" (--no-rows)"),
+        _ => None,
+    }
+}
+
+/// What is wrong with the data, if it is them.
+fn problem(error: &anyhow::Error) -> Option<&Problem> {
+    let data = error.chain().find_map(|cause| {
+        if let Some(data) = cause.downcast_ref::<taste_data::Error>() {
+            return Some(data);
+        }
+        if let Some(Detection::Data(data)) = cause.downcast_ref() {
+            return Some(data);
+        }
+        match cause.downcast_ref() {
+            Some(taste_train::Error::Data(data)) => Some(data),
+            _ => None,
+        }
+    });
+    data.map(taste_data::Error::problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use taste_data::{Dataset, Options, Samples};
+
+    use super::*;
+
+    #[test]
+    fn hints_follow_the_problem_through_the_layers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.csv");
+        std::fs::write(&path, "a,b\n1,2\nx,3\n").expect("a file");
+        let entry = || -> taste_data::Error {
+            let set = Dataset::open(&path, &Options::default()).expect("a table");
+            let mut chunks = set.chunks(9).expect("chunks");
+            chunks.next().expect("a chunk").expect_err("a bad line")
+        };
+        let errors: [anyhow::Error; 3] = [
+            entry().into(),
+            Detection::from(entry()).into(),
+            taste_train::Error::from(entry()).into(),
+        ];
+        for error in errors {
+            for reading in [Reading::Flags, Reading::Detector] {
+                assert_eq!(hint(&error, reading), Some("; --skip-bad leaves such out"));
+            }
+        }
+        let options = Options { sample_shape: Some(vec![3]), ..Options::default() };
+        let shape = Dataset::open(&path, &options).expect_err("two columns").into();
+        assert!(hint(&shape, Reading::Flags).is_some_and(|hint| hint.contains("--columns")));
+        assert_eq!(hint(&shape, Reading::Detector), None);
+        assert_eq!(
+            hint(&anyhow::anyhow!("x: give its shape"), Reading::Flags),
+            Some(" with --shape")
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! `taste list`.
+
+use anyhow::Result;
+use serde::Serialize;
+use taste_catalog::{KINDS, Kind};
+
+use crate::{
+    args::{ListArgs, OpsArgs},
+    ops, print, print_json,
+    table::Table,
+};
+
+#[derive(Serialize)]
+struct Listed {
+    kind: &'static str,
+    entries: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    name: &'static str,
+    usage: &'static str,
+    about: &'static str,
+}
+
+pub(crate) fn run(args: &ListArgs) -> Result<()> {
+    if args.kind.as_deref() == Some("onnx-operators") {
+        return ops::run(&OpsArgs { json: args.json });
+    }
+    let kinds: Vec<&Kind> = match &args.kind {
+        Some(name) => vec![taste_catalog::kind(name)?],
+        None => KINDS.iter().collect(),
+    };
+    if args.json {
+        return print_json(&kinds.iter().map(|k| listed(k)).collect::<Vec<_>>());
+    }
+    let shown: Vec<String> = kinds.iter().map(|k| render(k)).collect();
+    print(&shown.join("\n"))
+}
+
+fn listed(kind: &Kind) -> Listed {
+    let line = |c: taste_choice::Choice| Line { name: c.name, usage: c.usage, about: c.about };
+    Listed { kind: kind.choice.name, entries: (kind.entries)().into_iter().map(line).collect() }
+}
+
+fn render(kind: &Kind) -> String {
+    let mut rows = Table::default();
+    for choice in (kind.entries)() {
+        rows.row([choice.usage, choice.about]);
+    }
+    format!("{}: {}\n\n{}", kind.choice.name, kind.choice.about, rows.render(2))
+}

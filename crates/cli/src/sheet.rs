@@ -1,0 +1,159 @@
+//! What a detector is and how it fares, on one screen.
+
+use serde_json::Value;
+use taste_data::Options;
+use taste_detector::{DataFacts, Level, Manifest};
+
+use crate::{
+    edit,
+    table::{self, Table, grouped, number},
+};
+
+/// What a detector is, and how it fares.
+pub(crate) fn render(manifest: &Manifest) -> String {
+    let mut facts = Table::default();
+    let model = &manifest.model;
+    facts.row([
+        "model".to_owned(),
+        format!(
+            "{}: {} {} to {} {}",
+            model.file,
+            model.input,
+            table::shape(&model.sample_shape),
+            model.output,
+            table::shape(&[model.outputs])
+        ),
+    ]);
+    match manifest.method.name.as_str() {
+        "stein" => stein(&mut facts, manifest),
+        _ => plain(&mut facts, manifest),
+    }
+    let data = &manifest.data;
+    let calibration = data.calibration.as_ref().map_or_else(String::new, |c| format!(" and {c}"));
+    let mut served: Vec<String> = Vec::new();
+    served.extend((data.fitted > 0).then(|| format!("{} fitted", data.fitted)));
+    served.extend((data.tails > 0).then(|| format!("{} for the baseline", data.tails)));
+    served.push(format!("{} for the calibration", data.calibrated));
+    facts.row(["data".to_owned(), format!("{}{calibration}: {}", data.train, served.join(", "))]);
+    for rows in &manifest.rows {
+        let count = grouped(rows.count as u64);
+        let what = format!("{count} × {} {}", rows.width, rows.what);
+        facts.row(["kept rows".to_owned(), what]);
+    }
+    if let Some(steps) = preparation(data) {
+        facts.row([
+            "input".to_owned(),
+            format!(
+                "{} as the model takes it: {steps}. taste does this to data that it reads; in another runtime do it \
+                 before",
+                model.input
+            ),
+        ]);
+    }
+    facts.row(["decision".to_owned(), edit::sentence(&manifest.decision, data.calibrated)]);
+    if let Some(map) = &manifest.map {
+        facts.row([
+            "map".to_owned(),
+            format!("entries beyond {} stand out (alpha {})", number(map.threshold), map.alpha),
+        ]);
+    }
+    format!("{}\n{}", facts.render(0), health(manifest).render(0))
+}
+
+fn health(manifest: &Manifest) -> Table {
+    let mut health = Table::default();
+    for finding in &manifest.findings {
+        let level = match finding.level {
+            Level::Good => "ok",
+            Level::Note => "note",
+            Level::Warning => "WARNING",
+        };
+        let hint = match finding.check.as_str() {
+            "calibration data" => " (--calibration)",
+            _ => "",
+        };
+        health.row([level.to_owned(), format!("{}{hint}", finding.message)]);
+    }
+    health
+}
+
+/// A method with nothing more to say than its facts.
+fn plain(facts: &mut Table, manifest: &Manifest) {
+    let said = described(&manifest.method.facts, &manifest.method.written);
+    facts.row(["method".to_owned(), said]);
+}
+
+/// The residual, the score and the score model of TASTE.
+fn stein(facts: &mut Table, manifest: &Manifest) {
+    let said = &manifest.method.facts;
+    let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+    let (target, operator, aggregate) = (text("target"), text("operator"), text("aggregate"));
+    let taken = text("taken_for");
+    if !taken.is_empty() {
+        facts.row(["taken for".to_owned(), taken_for(&taken, manifest.model.outputs)]);
+    }
+    let laplacian = match &said["laplacian"] {
+        Value::Null => String::new(),
+        of if of["flat"] == Value::Bool(true) => ", Laplacian zero almost everywhere".to_owned(),
+        of => format!(", Laplacian by {}", of["method"].as_str().unwrap_or("?")),
+    };
+    let residual = if target == "none" {
+        format!("{operator}: the length of the score, whatever the model")
+    } else {
+        format!("{operator} of {target}{laplacian}")
+    };
+    facts.row(["residual".to_owned(), residual]);
+    // One function has one residual, and nothing to be joined.
+    let of_one = target != "prob" && aggregate == "predicted";
+    let joined = if of_one { "the residual itself" } else { &aggregate };
+    facts.row(["score".to_owned(), format!("{joined}, {} tail", text("tail"))]);
+    facts.row(["score model".to_owned(), described(&said["score_model"], "?")]);
+}
+
+/// What a model was taken for, and how to say otherwise.
+pub(crate) fn taken_for(taken: &str, outputs: usize) -> String {
+    if !taken.contains(": the softmax of") {
+        return taken.to_owned();
+    }
+    format!(
+        "{taken}. If it is a regressor, or every entry stands for itself, choose one: --target output:0 to output:{}",
+        outputs.saturating_sub(1)
+    )
+}
+
+/// What is done to data before the model sees them, beyond what their format asks for.
+fn preparation(data: &DataFacts) -> Option<String> {
+    let options: &Options = &data.reading;
+    let list = |v: &[f32]| v.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let mut steps = Vec::new();
+    steps.extend(options.resize.map(|(h, w)| format!("resized to {h}x{w}")));
+    steps.extend(options.pad.map(|(h, w)| format!("padded to {h}x{w}")));
+    if steps.is_empty() && options.mean.is_empty() && options.std.is_empty() {
+        return None;
+    }
+    let bytes = !options.raw && data.columns.is_none();
+    steps.extend(bytes.then(|| "uint8 divided by 255".to_owned()));
+    steps.extend((!options.mean.is_empty()).then(|| format!("less {}", list(&options.mean))));
+    steps.extend((!options.std.is_empty()).then(|| format!("divided by {}", list(&options.std))));
+    Some(steps.join(", "))
+}
+
+/// What a method or score model says of itself, on a line.
+pub(crate) fn described(facts: &Value, name: &str) -> String {
+    let Some(entries) = facts.as_object() else { return name.to_owned() };
+    let name = entries.get("family").and_then(|f| f.as_str()).unwrap_or(name);
+    let plain = |v: &Value| match v {
+        Value::Number(n) => n
+            .as_f64()
+            .map(|v| if v.fract() == 0.0 && v.abs() < 1e9 { format!("{v:.0}") } else { number(v) }),
+        Value::String(s) => Some(s.clone()),
+        Value::Bool(b) => Some(b.to_string()),
+        _ => None,
+    };
+    let rest: Vec<String> = entries
+        .iter()
+        .filter(|(key, _)| !["family", "skipped"].contains(&key.as_str()))
+        .filter_map(|(key, value)| Some(format!("{} {}", key.replace('_', " "), plain(value)?)))
+        .collect();
+    if rest.is_empty() { name.to_owned() } else { format!("{name} ({})", rest.join(", ")) }
+}

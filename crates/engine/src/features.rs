@@ -1,0 +1,124 @@
+//! Tensors inside a model: the features that its last layer sees, or any by name.
+
+use taste_graph::{Calculus, DType, Dim, Graph, Id};
+
+use crate::{Draft, Error, error::request};
+
+/// A tensor of a model, with one row for every sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    /// Where it is in the graph: N × width.
+    pub id: Id,
+    /// Its name in the model's file, or whose argument it is.
+    pub name: String,
+    /// Entries of one row.
+    pub width: usize,
+}
+
+/// How many names a message lists.
+const LISTED: usize = 12;
+
+impl Draft {
+    /// A tensor of the model by its name in the file. Without a name, what the last linear layer before the logits is
+    /// applied to.
+    pub fn features(&mut self, name: Option<&str>) -> Result<Feature, Error> {
+        let (name, id) = match name {
+            Some(name) => {
+                let found = self.values.iter().find(|(known, _)| known == name);
+                found.cloned().ok_or_else(|| self.no_tensor(name))?
+            }
+            None => self.last_linear().ok_or_else(|| self.no_linear_layer())?,
+        };
+        let Some(width) = self.row_width(id) else {
+            return Err(request(format!(
+                "tensor {name:?} is {}, which is not one row of floats for every sample; {}",
+                self.graph().fact(id),
+                self.there_are()
+            )));
+        };
+        let shape = [self.rows(), Dim::from(width)];
+        Ok(Feature { id: self.build().reshape(id, &shape)?, name, width })
+    }
+
+    /// The tensors that have one row of floats for every sample and depend on the input: names in the order of the file,
+    /// each with its width.
+    pub fn tensors(&self) -> Vec<(&str, usize)> {
+        let varies = varying(self.graph(), self.input());
+        let values = self.values.iter().filter(|(_, id)| varies[id.index()]);
+        values.filter_map(|(name, id)| Some((name.as_str(), self.row_width(*id)?))).collect()
+    }
+
+    /// Entries of a row, if a value has one of floats for every sample.
+    fn row_width(&self, id: Id) -> Option<usize> {
+        let fact = self.graph().fact(id);
+        let (first, rest) = fact.shape.split_first()?;
+        let width = rest
+            .iter()
+            .try_fold(1usize, |n, d| n.checked_mul(usize::try_from(d.as_fixed()?).ok()?))?;
+        (fact.dtype == DType::Float && *first == self.rows() && width > 0).then_some(width)
+    }
+
+    /// What the last product of values that depend on the input with weights is applied to. Products entry by entry, as
+    /// scales are, are no layers.
+    fn last_linear(&self) -> Option<(String, Id)> {
+        let graph = self.graph();
+        let varies = varying(graph, self.input());
+        let nodes = graph.ancestors(&[self.logits()], &[]);
+        let (label, id) = nodes.iter().rev().map(|&n| &graph.nodes()[n]).find_map(|node| {
+            let is_product = matches!(node.op.calculus(), Calculus::Bilinear(_));
+            if !is_product || node.op.is_elementwise() {
+                return None;
+            }
+            match node.args[..] {
+                [a, b] if varies[a.index()] && !varies[b.index()] => Some((&node.label, a)),
+                [a, b] if varies[b.index()] && !varies[a.index()] => Some((&node.label, b)),
+                _ => None,
+            }
+        })?;
+        let named =
+            self.values.iter().find(|(_, value)| *value == id).map(|(name, _)| name.clone());
+        let place = || format!("the argument of {}", label.as_deref().unwrap_or("a layer"));
+        Some((named.unwrap_or_else(place), id))
+    }
+
+    fn no_tensor(&self, name: &str) -> Error {
+        let known = self.tensors();
+        let suggestion = taste_choice::suggestion(known.iter().map(|t| t.0), name)
+            .map_or_else(String::new, |near| format!("did you mean {near}? "));
+        request(format!("the model has no tensor {name:?}; {suggestion}{}", self.there_are()))
+    }
+
+    fn no_linear_layer(&self) -> Error {
+        request(format!(
+            "no linear layer leads to output {:?}, so there are no features before it; {}",
+            self.output_name(),
+            self.there_are()
+        ))
+    }
+
+    /// The tensors to choose from, the last ones if there are many.
+    fn there_are(&self) -> String {
+        let all = self.tensors();
+        let last = &all[all.len().saturating_sub(LISTED)..];
+        let names: Vec<&str> = last.iter().map(|t| t.0).collect();
+        match all.len() - last.len() {
+            0 => format!("there are {}", names.join(", ")),
+            more => format!("there are {more} others and {}", names.join(", ")),
+        }
+    }
+}
+
+/// Whether values, by their index, change with x.
+fn varying(graph: &Graph, x: Id) -> Vec<bool> {
+    let values = graph.nodes().iter().flat_map(|n| &n.outs);
+    let mut varies = vec![false; values.map(|id| id.index() + 1).max().unwrap_or(0)];
+    varies[x.index()] = true;
+    for node in graph.nodes() {
+        // Sizes are the same whatever a sample holds.
+        let reached = node.args.iter().any(|a| varies[a.index()]);
+        for &out in node.outs.iter().filter(|&&o| reached && graph.known_ints(o).is_none()) {
+            varies[out.index()] = true;
+        }
+    }
+    varies
+}

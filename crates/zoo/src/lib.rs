@@ -1,0 +1,6 @@
+//! The detectors of the field, as methods: each comes out as the same kind of file as TASTE does, calibrated, with p-values
+//! and tests. Defaults are those of pytorch-ood 0.4.0. Larger scores are further out, for every method.
+
+pub mod detectors;
+
+pub use detectors::DETECTORS;
