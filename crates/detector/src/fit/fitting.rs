@@ -150,6 +150,10 @@ impl<'f> Fitting<'f> {
     }
 
     /// What is needed next.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a step can fail, and waits for the last one"
+    )]
     pub fn next(&mut self) -> Result<Next, Error> {
         let next = self.find_next()?;
         self.pass = match &next {

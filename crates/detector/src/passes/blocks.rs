@@ -120,7 +120,9 @@ mod tests {
 
     fn leaf(values: &[f64]) -> Vec<Sum> {
         let mut moments = Moments::new(1);
-        values.iter().for_each(|&v| moments.push(&[v]).expect("one column"));
+        for &v in values {
+            moments.push(&[v]).expect("one column");
+        }
         vec![Sum::Moments(moments)]
     }
 

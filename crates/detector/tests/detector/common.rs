@@ -68,7 +68,7 @@ pub(crate) fn fitted(method: impl Method + 'static, settings: Settings, rows: us
 pub(crate) struct Column;
 
 impl Method for Column {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "column"
     }
 
@@ -90,7 +90,7 @@ impl Method for Column {
 pub(crate) struct Distance;
 
 impl Method for Distance {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "distance"
     }
 

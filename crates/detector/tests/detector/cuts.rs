@@ -59,8 +59,8 @@ fn other_cuts_change_no_more_than_rounding() {
     let (model, data) = (model(), data());
     let fit = fit(&model);
     let whole = scores(&fit.run(&data, None).expect("a detector"));
-    for parts in [2, 7, 100] {
-        let mut random = Random::new(parts as u64);
+    for parts in [2u64, 7, 100] {
+        let mut random = Random::new(parts);
         let cut = fit_in_parts(&fit, &data, &engine(), &mut random, |_, random| {
             (1..parts).map(|_| random.below(ROWS + 1)).collect()
         });
@@ -105,7 +105,9 @@ fn a_part_that_is_lost_is_an_error_and_the_fit_goes_on() {
             fitting.take(&plan, some.clone()),
             "a pass saw 1350 rows of the training data, which have 1500",
         );
-        last.into_iter().for_each(|state| some.merge(state).expect("the tenth"));
+        for state in last {
+            some.merge(state).expect("the tenth");
+        }
         fitting.take(&plan, some).expect("all parts");
     }
     assert!(matches!(fitting.next(), Ok(Next::Done(_))));

@@ -15,7 +15,7 @@ const TEST: usize = 60;
 /// of a score as it commonly is.
 const NEAR_ZERO: f64 = 0.05;
 
-/// Sums of twelve uniform numbers less six, from SplitMix64: exact in single precision.
+/// Sums of twelve uniform numbers less six, from `SplitMix64`: exact in single precision.
 fn nearly_normal(count: usize, mut seed: u64) -> Vec<f32> {
     let mut word = || {
         seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
