@@ -72,7 +72,7 @@ fn order(score: f32) -> u32 {
 #[derive(Clone, Debug)]
 pub struct Sizes {
     samples: usize,
-    sizes: ArrayD<f64>,
+    sums: ArrayD<f64>,
     squares: ArrayD<f64>,
 }
 
@@ -80,7 +80,7 @@ impl Sizes {
     /// Of maps of a shape, none seen so far.
     pub fn new(shape: &[usize]) -> Self {
         let zeros = ArrayD::zeros(IxDyn(shape));
-        Self { samples: 0, sizes: zeros.clone(), squares: zeros }
+        Self { samples: 0, sums: zeros.clone(), squares: zeros }
     }
 
     /// Adds the map of a sample, with the deviations of its entries where those matter.
@@ -89,7 +89,7 @@ impl Sizes {
             return;
         }
         self.samples += 1;
-        self.sizes.zip_mut_with(map, |s, v| *s += f64::from(v.abs()));
+        self.sums.zip_mut_with(map, |s, v| *s += f64::from(v.abs()));
         if let Some(deviations) = deviations {
             let scaled = in_deviations(map, deviations);
             self.squares.zip_mut_with(&scaled, |s, v| *s += f64::from(*v).powi(2));
@@ -104,7 +104,7 @@ impl Sizes {
     /// Mean sizes.
     #[expect(clippy::cast_possible_truncation, reason = "shown with five digits")]
     pub fn means(&self) -> ArrayD<f32> {
-        self.sizes.mapv(|s| (s / self.samples.max(1) as f64) as f32)
+        self.sums.mapv(|s| (s / self.samples.max(1) as f64) as f32)
     }
 
     /// Root mean squares, in standard deviations of calibration samples.

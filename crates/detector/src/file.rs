@@ -63,7 +63,9 @@ pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Err
         let both = maps.deviations.iter().chain(&maps.largest);
         entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
     }
-    entries.into_iter().for_each(|(key, value)| model.set_metadata(key, value));
+    for (key, value) in entries {
+        model.set_metadata(key, value);
+    }
     Ok(())
 }
 

@@ -122,6 +122,23 @@ mod tests {
     }
 
     #[test]
+    fn the_order_of_rows_does_not_matter() {
+        let all = rows(5000);
+        let mut turned = all.clone();
+        turned.invert_axis(Axis(0));
+        let [a, b] = [all, turned].map(|rows| {
+            let mut covariance = Covariance::new(3);
+            for part in rows.axis_chunks_iter(Axis(0), 700) {
+                covariance.add(part.to_owned()).expect("of one width");
+            }
+            covariance
+        });
+        assert!((a.mean() - b.mean()).iter().all(|d| d.abs() < 1e-11));
+        let (x, y) = (a.matrix().expect("rows"), b.matrix().expect("rows"));
+        assert!((&x - &y).iter().all(|d| d.abs() < 1e-9 * x[[0, 0]]), "{x} {y}");
+    }
+
+    #[test]
     fn rows_of_another_width_are_refused() {
         let mut three = Covariance::new(3);
         assert!(three.add(Array2::zeros((1, 2))).is_err());

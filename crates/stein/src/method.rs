@@ -255,7 +255,7 @@ fn finish(
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         deviations: baseline.deviations.iter().map(|&d| d as f32).collect(),
     });
-    statistic.facts = facts(fit, job, residual, field.facts);
+    statistic.facts = facts(fit, job, residual, &field.facts);
     statistic.findings = findings;
     statistic.rows.extend(field.rows);
     Ok(statistic.into())
@@ -285,7 +285,7 @@ fn facts(
     fit: &Fit,
     job: &Job<'_>,
     residual: &Residual,
-    field: serde_json::Value,
+    field: &serde_json::Value,
 ) -> serde_json::Value {
     let Fit { settings, plan } = fit;
     let taken = match settings.target {

@@ -21,6 +21,7 @@ pub enum Subject {
 }
 
 /// Values in the graph.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 #[derive(Clone, Debug)]
 pub struct Residual {
     /// One column for every function: N × C.

@@ -60,6 +60,8 @@ pub struct Fitting<'f> {
     division: Option<Division>,
     phase: Phase,
     tally: Tally,
+    /// The pass that is under way.
+    pass: Option<u64>,
     /// Rows and checksums of the data sets, as the first pass saw them.
     totals: HashMap<&'static str, (u64, u64)>,
 }
@@ -100,6 +102,7 @@ impl<'f> Fitting<'f> {
             division: None,
             phase: Phase::Count,
             tally: Tally::default(),
+            pass: None,
             totals: HashMap::new(),
         };
         if let Some(count) = fitting.held_out().count {
@@ -147,7 +150,20 @@ impl<'f> Fitting<'f> {
     }
 
     /// What is needed next.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a step can fail, and waits for the last one"
+    )]
     pub fn next(&mut self) -> Result<Next, Error> {
+        let next = self.find_next()?;
+        self.pass = match &next {
+            Next::Pass(plan) => Some(plan.id()),
+            _ => None,
+        };
+        Ok(next)
+    }
+
+    fn find_next(&mut self) -> Result<Next, Error> {
         let split_plan = |purpose: &str, split, watches: &[_], strict| {
             let (source, share) = (self.source(split), self.share(split));
             plan(&self.job.draft, &self.fit.settings, purpose, source, share, watches, strict)
@@ -180,6 +196,9 @@ impl<'f> Fitting<'f> {
 
     /// Takes what a pass gathered of all data.
     pub fn take(&mut self, plan: &Plan, state: State) -> Result<(), Error> {
+        if self.pass != Some(plan.id()) {
+            return Err(Error::Parts("the plan of another pass".to_owned()));
+        }
         let seen = state.finish(plan)?;
         self.check(plan.source(), &seen)?;
         match std::mem::replace(&mut self.phase, Phase::Busy) {
@@ -236,13 +255,19 @@ impl<'f> Fitting<'f> {
         }
     }
 
-    /// Every pass over a data set must see the same rows.
+    /// Every pass over a data set must see all of its rows, and the same ones.
     fn check(&mut self, source: Source, seen: &Gathered) -> Result<(), Error> {
-        let name = match source {
-            Source::Train => "training data",
-            Source::Calibration => "calibration data",
+        let (name, data) = match source {
+            Source::Train => ("training data", self.train),
+            Source::Calibration => ("calibration data", self.held_out()),
         };
         let found = seen.offered();
+        if let Some(count) = data.count.filter(|&count| count as u64 != found.0) {
+            return Err(Error::Parts(format!(
+                "a pass saw {} rows of the {name}, which have {count}",
+                found.0
+            )));
+        }
         let first = *self.totals.entry(name).or_insert(found);
         if first == found {
             return Ok(());

@@ -4,7 +4,7 @@
 //! are merged as the leaves of a binary tree: [0, 1], [2, 3], then [0…3], and so on. What is a node of that tree depends on
 //! the rows alone; so does the result.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 use taste_stats::{covariance::Covariance, moments::Moments};
@@ -34,6 +34,8 @@ impl Sum {
 struct Node {
     /// How many levels above the leaves; none for a fragment.
     level: Option<u32>,
+    /// One past its last row.
+    end: u64,
     sums: Vec<Sum>,
 }
 
@@ -51,9 +53,14 @@ impl Blocks {
         Self { size: size.max(1), nodes: BTreeMap::new() }
     }
 
-    /// Adds the sums of rows from `first` on: of a whole block, or of a part of one.
-    pub(super) fn add(&mut self, first: u64, whole: bool, sums: Vec<Sum>) -> Result<(), Error> {
-        self.insert(first, Node { level: whole.then_some(0), sums })
+    /// Adds the sums of some rows: of a whole block, or of a part of one.
+    pub(super) fn add(
+        &mut self,
+        rows: Range<u64>,
+        whole: bool,
+        sums: Vec<Sum>,
+    ) -> Result<(), Error> {
+        self.insert(rows.start, Node { level: whole.then_some(0), end: rows.end, sums })
     }
 
     /// Adds what another part of the data gave.
@@ -65,7 +72,9 @@ impl Blocks {
     }
 
     fn insert(&mut self, mut first: u64, mut node: Node) -> Result<(), Error> {
-        if self.nodes.contains_key(&first) {
+        let reaches_in = self.nodes.range(..=first).next_back().is_some_and(|(_, n)| n.end > first);
+        let reaches_out = self.nodes.range(first..).next().is_some_and(|(f, _)| *f < node.end);
+        if reaches_in || reaches_out {
             return Err(Error::Parts(format!("rows from {first} on were counted twice")));
         }
         while let Some(level) = node.level {
@@ -81,7 +90,8 @@ impl Blocks {
                 a.merge(b)?;
             }
             first = first.min(sibling);
-            node = Node { level: Some(level + 1), sums: left.sums };
+            let end = left.end.max(right.end);
+            node = Node { level: Some(level + 1), end, sums: left.sums };
         }
         self.nodes.insert(first, node);
         Ok(())
@@ -110,7 +120,9 @@ mod tests {
 
     fn leaf(values: &[f64]) -> Vec<Sum> {
         let mut moments = Moments::new(1);
-        values.iter().for_each(|&v| moments.push(&[v]).expect("one column"));
+        for &v in values {
+            moments.push(&[v]).expect("one column");
+        }
         vec![Sum::Moments(moments)]
     }
 
@@ -120,7 +132,8 @@ mod tests {
         let mut start = from;
         while start < to {
             let end = to.min((start / 8 + 1) * 8);
-            blocks.add(start as u64, end - start == 8, leaf(&rows[start..end])).expect("new");
+            let whole = end - start == 8;
+            blocks.add(start as u64..end as u64, whole, leaf(&rows[start..end])).expect("new");
             start = end;
         }
         blocks
@@ -151,8 +164,13 @@ mod tests {
     #[test]
     fn a_part_that_comes_twice_is_refused() {
         let rows: Vec<f64> = (0..40).map(f64::from).collect();
-        let mut blocks = part(&rows, 0, 20);
-        let message = blocks.merge(part(&rows, 16, 20)).expect_err("twice").to_string();
-        assert!(message.contains("counted twice"), "{message}");
+        // A fragment, a block within a larger node, parts that overlap on either side.
+        for (first, second) in
+            [((0, 20), (16, 20)), ((0, 32), (8, 16)), ((4, 7), (0, 5)), ((0, 5), (4, 7))]
+        {
+            let mut blocks = part(&rows, first.0, first.1);
+            let message = blocks.merge(part(&rows, second.0, second.1)).expect_err("twice");
+            assert!(message.to_string().contains("counted twice"), "{message}");
+        }
     }
 }

@@ -27,7 +27,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(plan: &Plan, counts: Counts, kept: Vec<Kept>, sums: Vec<Sum>) -> Self {
+    pub(super) fn new(plan: &Plan, counts: Counts, kept: Vec<Kept>, sums: &[Sum]) -> Self {
         let names = plan.parts().gathers.iter().map(|g| g.0.clone());
         let found = names.zip(kept).filter_map(|(name, kept)| {
             let found = match kept {

@@ -57,17 +57,20 @@ pub(crate) struct PlanParts {
 impl Plan {
     pub(crate) fn new(parts: PlanParts) -> Self {
         let text = format!(
-            "{} {:?} {:?} {} {} {:?} {:?} {}",
+            "{} {:?} {:?} {} {} {:?} {:?}",
             parts.purpose,
             parts.source,
             parts.share,
             parts.block,
             parts.chunk,
             parts.sample_shape,
-            parts.gathers,
-            parts.network.as_ref().map_or(0, |n| n.onnx.len())
+            parts.gathers
         );
-        let id = text.bytes().fold(0u64, |id, byte| mix(id ^ u64::from(byte)));
+        let network = parts.network.as_ref().map_or(&[][..], |n| &n.onnx);
+        let bytes = text.as_bytes().chunks(8).chain(network.chunks(8));
+        let id = bytes.fold(0u64, |id, eight| {
+            mix(id ^ eight.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)))
+        });
         Self { parts, id }
     }
 

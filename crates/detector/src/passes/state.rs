@@ -102,6 +102,6 @@ impl State {
             return Err(Error::Parts("the state of another pass".to_owned()));
         }
         let sums: Vec<Sum> = self.blocks.total()?.unwrap_or_default();
-        Ok(Gathered::new(plan, self.counts, self.kept, sums))
+        Ok(Gathered::new(plan, self.counts, self.kept, &sums))
     }
 }

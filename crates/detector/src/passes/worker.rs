@@ -118,7 +118,8 @@ impl<'p> Worker<'p> {
             let size = self.plan.parts().block;
             let (start, end) = (block.saturating_mul(size), (block + 1).saturating_mul(size));
             let whole = self.first <= start && end <= reached;
-            self.state.blocks.add(start.max(self.first), whole, sums)?;
+            let rows = start.max(self.first)..end.min(reached);
+            self.state.blocks.add(rows, whole, sums)?;
         }
         Ok(())
     }

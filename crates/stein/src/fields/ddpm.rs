@@ -340,7 +340,7 @@ mod tests {
 
     use super::*;
     use crate::fields::{
-        parse,
+        fit, parse,
         testing::{self, file, node},
     };
 

@@ -72,14 +72,18 @@ impl FieldSpec for Asked {
     fn begin(&self, learner: &Learner<'_>) -> Result<Learning, Error> {
         let data = learner.data.clone();
         summary::check(&data)?;
-        let most = KEPT.min(KEPT_ENTRIES / data.dimension()).max(LEAST_SAMPLES);
-        let watches = vec![
-            Watch::input(SAMPLES, Gather::Moments),
-            Watch::input(DRAWN, Gather::Rows { most, seed: learner.seed, whole: false }),
-        ];
-        let asked = *self;
+        let (asked, watches) = (*self, watches(&data, learner.seed));
         Ok(Learning::pass(watches, move |seen| Ok(Learning::done(Kde::fit(asked, &data, seen)?))))
     }
+}
+
+/// What is gathered of the samples.
+fn watches(data: &Described, seed: u64) -> Vec<Watch> {
+    let most = KEPT.min(KEPT_ENTRIES / data.dimension()).max(LEAST_SAMPLES);
+    vec![
+        Watch::input(SAMPLES, Gather::Moments),
+        Watch::input(DRAWN, Gather::Rows { most, seed, whole: false }),
+    ]
 }
 
 /// Kernels of width 1 in coordinates z = (y − centre)/width.
@@ -203,10 +207,12 @@ mod tests {
     #[test]
     fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
         let samples = InMemory::new("data", plane(300, 1));
+        let data = Described::of(&samples);
+        let seen = testing::gathered(&samples, &watches(&data, 0));
         for bandwidth in [None, Some(0.15)] {
-            let kde =
-                Kde::fit(Asked { bandwidth, noise: Noise::none() }, &samples, 0).expect("fitted");
-            testing::is_gradient(&kde, |y| kde.log_density(y), &rows::matrix(&plane(20, 2), 2));
+            let asked = Asked { bandwidth, noise: Noise::none() };
+            let kde = Kde::fit(asked, &data, &seen).expect("fitted");
+            testing::is_gradient(&kde, |y| kde.log_density(y), &testing::matrix(&plane(20, 2), 2));
             testing::engines_agree(&kde, &plane(50, 3));
             let far = ArrayD::from_elem(vec![1, 2], 1e4f32);
             testing::engines_agree(&kde, &far);

@@ -74,7 +74,7 @@ mod tests {
     use taste_onnx::builders;
 
     use crate::fields::{
-        parse,
+        fit, parse,
         testing::{self, file, node},
     };
 

@@ -93,7 +93,7 @@ mod tests {
     use taste_onnx::builders;
 
     use crate::fields::{
-        parse,
+        fit, parse,
         testing::{self, file, node},
     };
 

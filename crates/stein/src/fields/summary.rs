@@ -104,3 +104,38 @@ fn enough(seen: &Gathered, data: &Described, least: usize) -> Result<(), Error> 
         seen.bad_inputs()
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use taste_data::InMemory;
+    use taste_detector::passes::{Gather, Watch};
+
+    use super::*;
+    use crate::fields::testing::{gathered, normal_samples};
+
+    #[test]
+    fn moments_are_the_diagonal_of_the_covariance() {
+        let samples = InMemory::new("data", normal_samples(3000, 4, 3));
+        let data = Described::of(&samples);
+        let seen = |gather| gathered(&samples, &[Watch::input(SAMPLES, gather)]);
+        let full = Summary::of_covariance(&seen(Gather::Covariance), &data, 2).expect("full");
+        let diagonal = Summary::of_moments(&seen(Gather::Moments), &data, 2).expect("diagonal");
+        let near = |a: &Array1<f64>, b: &Array1<f64>| (a - b).iter().all(|d| d.abs() < 1e-11);
+        assert!(near(&full.mean, &diagonal.mean) && near(&full.variances, &diagonal.variances));
+        assert_eq!((full.count, diagonal.count), (3000, 3000));
+    }
+
+    #[test]
+    fn rows_that_are_not_finite_are_counted_and_too_few_rows_refused() {
+        let mut data = normal_samples(12, 2, 0);
+        data[[3, 1]] = f32::NAN;
+        data[[5, 0]] = f32::INFINITY;
+        let samples = InMemory::new("small.npy", data);
+        let data = Described::of(&samples);
+        let seen = gathered(&samples, &[Watch::input(SAMPLES, Gather::Moments)]);
+        let summary = Summary::of_moments(&seen, &data, 10).expect("ten are left");
+        assert_eq!((summary.count, summary.skipped), (10, 2));
+        let message = Summary::of_moments(&seen, &data, 11).expect_err("too few").to_string();
+        assert!(message.contains("small.npy: the score model wants at least 11"), "{message}");
+    }
+}

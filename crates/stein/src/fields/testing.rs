@@ -1,16 +1,21 @@
 //! What the tests of score models share.
 
+use std::ops::ControlFlow;
+
 use ndarray::{Array1, Array2, ArrayD, Axis, IxDyn};
+use taste_data::Samples;
+use taste_detector::passes::{Gathered, Watch, gather_inputs};
 use taste_engine::{Backend, Value};
 use taste_graph::{Build, Dim, Fact, Graph};
 use taste_onnx::{
     DimSpec, ElemType, builders,
     proto::{GraphProto, NodeProto, TensorProto},
 };
+use taste_stats::random::Random;
 use tempfile::NamedTempFile;
 
 use super::Field;
-use crate::{Error, taste_stats::random::Random};
+use crate::Error;
 
 /// Standard normal samples: rows × columns.
 pub(crate) fn normal_samples(rows: usize, columns: usize, seed: u64) -> ArrayD<f32> {
@@ -27,6 +32,17 @@ pub(crate) fn affine(rows: &ArrayD<f32>, a: &Array2<f64>, mean: &Array1<f64>) ->
         x.iter_mut().zip(&moved).for_each(|(x, v)| *x = single(*v));
     }
     out
+}
+
+/// Samples of some columns as rows, in double precision.
+pub(crate) fn matrix(samples: &ArrayD<f32>, columns: usize) -> Array2<f64> {
+    let shape = (samples.shape()[0], columns);
+    samples.mapv(f64::from).into_shape_with_order(shape).expect("rows of these columns")
+}
+
+/// What one pass over samples gathers.
+pub(crate) fn gathered(samples: &dyn Samples, watches: &[Watch]) -> Gathered {
+    gather_inputs(samples, watches, &|_| ControlFlow::Continue(())).expect("a pass")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]

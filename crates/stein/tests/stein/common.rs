@@ -1,15 +1,101 @@
 //! Small models and data for the tests.
 
+use std::sync::Arc;
+
 use ndarray::{ArrayD, IxDyn};
 use taste_data::{InMemory, Samples};
-use taste_engine::Model;
+use taste_detector::{Baseline, Detector, Engine, Fit};
+use taste_engine::{Backend, Model};
 use taste_graph::{Build, Id};
 use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
+use taste_stats::random::Random;
 use taste_stein::{
-    Error,
-    score::{ScoreModel, Specification},
-    stats::random::Random,
+    Error, Settings, SteinMethod, Tail, aggregates,
+    fields::{Field, FieldSpec, Learner, Learning},
+    operators,
 };
+
+/// One thread of an engine.
+pub(crate) fn engine(backend: &Backend) -> Engine {
+    Engine { backend: backend.clone(), threads: 1 }
+}
+
+/// A detector to be. Half of the held-out samples gives the baseline, half calibrates.
+pub(crate) struct Trial<'m> {
+    model: &'m Model,
+    stein: Settings,
+    pub(crate) shared: taste_detector::Settings,
+    engine: Engine,
+}
+
+impl<'m> Trial<'m> {
+    /// With a score model of the tests.
+    pub(crate) fn new(model: &'m Model, field: impl FieldSpec + 'static) -> Self {
+        Self::with(model, Settings::with(Arc::new(field), "of a test"))
+    }
+
+    /// With a score model of the library.
+    pub(crate) fn named(model: &'m Model, field: &str) -> Self {
+        Self::with(model, Settings::new(field).expect("a score model"))
+    }
+
+    fn with(model: &'m Model, stein: Settings) -> Self {
+        let shared = taste_detector::Settings { tails: 0.5, ..taste_detector::Settings::default() };
+        Self { model, stein, shared, engine: engine(&Backend::RTEN) }
+    }
+
+    pub(crate) fn aggregate(mut self, text: &str) -> Self {
+        self.stein.aggregate = Some(aggregates::parse(text).expect("an aggregate"));
+        self
+    }
+
+    pub(crate) fn operator(mut self, text: &str) -> Self {
+        self.stein.operator = operators::parse(text).expect("an operator");
+        self
+    }
+
+    pub(crate) fn target(mut self, text: &str) -> Self {
+        self.stein.target = Some(text.parse().expect("a target"));
+        self
+    }
+
+    pub(crate) fn tail(mut self, tail: Tail) -> Self {
+        self.stein.tail = Some(tail);
+        self
+    }
+
+    pub(crate) fn alpha(mut self, alpha: f64) -> Self {
+        self.shared.alpha = alpha;
+        self
+    }
+
+    pub(crate) fn map(mut self, map: bool) -> Self {
+        self.shared.map = Some(map);
+        self
+    }
+
+    pub(crate) fn on(mut self, backend: &Backend) -> Self {
+        self.engine = engine(backend);
+        self
+    }
+
+    /// The fit itself.
+    pub(crate) fn fit(&self) -> Fit<'m> {
+        Fit::new(self.model, Arc::new(SteinMethod::new(self.stein.clone())))
+            .settings(self.shared.clone())
+            .engine(self.engine.clone())
+    }
+
+    pub(crate) fn run(&self, train: &dyn Samples) -> Result<Detector, Error> {
+        self.fit().run(train, None)
+    }
+}
+
+/// How the residual of every class, or of the only function, varied.
+pub(crate) fn baseline(detector: &Detector) -> &Baseline {
+    let parts = &detector.manifest().parts;
+    parts.last().and_then(|p| p.baseline.as_ref()).expect("residuals with a baseline")
+}
 
 #[expect(clippy::cast_possible_truncation, reason = "models and samples are single precision")]
 fn single(value: f64) -> f32 {
@@ -64,10 +150,10 @@ pub(crate) fn normal(rows: usize, dimension: usize, shift: f64, seed: u64) -> In
 }
 
 /// s(y) = −factor · y: the score of a standard normal, if the factor is 1.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Scaled(pub(crate) f64);
 
-impl ScoreModel for Scaled {
+impl Field for Scaled {
     fn describe(&self) -> serde_json::Value {
         serde_json::json!({ "family": "scaled", "factor": self.0 })
     }
@@ -77,12 +163,12 @@ impl ScoreModel for Scaled {
     }
 }
 
-impl Specification for Scaled {
+impl FieldSpec for Scaled {
     fn learns(&self) -> bool {
         false
     }
 
-    fn fit(&self, _: &dyn Samples, _: u64) -> Result<Box<dyn ScoreModel>, Error> {
-        Ok(Box::new(Self(self.0)))
+    fn begin(&self, _: &Learner<'_>) -> Result<Learning, Error> {
+        Ok(Learning::done(*self))
     }
 }

@@ -1,27 +1,28 @@
-//! A detector from end to end: fitted, run in both engines, written, read, edited.
+//! A detector from end to end: fitted, and run in both engines.
 
-use crate::common::{Scaled, network, normal};
+use crate::common::{Scaled, Trial, engine, network, normal};
 use ndarray::{Axis, Slice};
 use taste_data::InMemory;
+use taste_detector::{Detector, Scores};
 use taste_engine::Backend;
-use taste_stein::{
-    Aggregate, Detector, Fit, Operator, Scores, Tail,
-    stats::conformal::{Calibration, Rule},
-};
+use taste_stats::conformal::Calibration;
+use taste_stein::Tail;
 
 fn fit(aggregate: &str) -> Detector {
     let model = network(&[4, 16, 3], "Relu", 1);
-    let aggregate: Aggregate = aggregate.parse().expect("an aggregate");
-    Fit::new(&model, Box::new(Scaled(1.0)))
+    Trial::new(&model, Scaled(1.0))
         .aggregate(aggregate)
-        .backend(Backend::RTEN, 1)
-        .run(&normal(1200, 4, 0.0, 2), None)
+        .run(&normal(1200, 4, 0.0, 2))
         .expect("a detector")
 }
 
 fn scores(detector: &Detector, backend: &Backend, shift: f64) -> Scores {
-    let mut scorer = detector.start(backend, 1, detector.has_map()).expect("a scorer");
-    scorer.score(normal(300, 4, shift, 9).values()).expect("scores")
+    let scorer = detector.start(&engine(backend), detector.has_map()).expect("a scorer");
+    scorer.score(normal(300, 4, shift, 9).values().view()).expect("scores")
+}
+
+fn residual(scores: &Scores) -> Vec<f32> {
+    scores.column("residual").expect("residuals")
 }
 
 #[test]
@@ -34,8 +35,9 @@ fn every_aggregate_gives_scores_that_both_engines_agree_on() {
         for (x, y) in a.score.iter().zip(&b.score) {
             assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
         }
-        let largest = b.residual.iter().map(|r| r.abs()).fold(0.0, f32::max);
-        for (x, y) in a.residual.iter().zip(&b.residual) {
+        let (a, b) = (residual(&a), residual(&b));
+        let largest = b.iter().map(|r| r.abs()).fold(0.0, f32::max);
+        for (x, y) in a.iter().zip(&b) {
             assert!((x - y).abs() <= 1e-4 * largest, "{aggregate}: {x} and {y}");
         }
     }
@@ -49,14 +51,13 @@ fn where_a_smooth_model_saturates_engines_still_agree() {
         InMemory::new("wide", values)
     };
     for aggregate in ["profile", "l2"] {
-        let detector = Fit::new(&model, Box::new(Scaled(1.0 / 144.0)))
-            .aggregate(aggregate.parse().expect("an aggregate"))
-            .backend(Backend::RTEN, 1)
-            .run(&wide(1200, 2), None)
+        let detector = Trial::new(&model, Scaled(1.0 / 144.0))
+            .aggregate(aggregate)
+            .run(&wide(1200, 2))
             .expect("a detector");
         let found = [Backend::RTEN, Backend::REFERENCE].map(|backend| {
-            let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
-            scorer.score(wide(300, 9).values()).expect("scores")
+            let scorer = detector.start(&engine(&backend), false).expect("a scorer");
+            scorer.score(wide(300, 9).values().view()).expect("scores")
         });
         let [a, b] = &found;
         let largest = b.score.iter().copied().fold(0.0, f32::max);
@@ -90,25 +91,23 @@ fn p_values_and_flags_are_those_of_the_calibration_scores() {
 #[test]
 fn a_map_sums_to_the_residual() {
     for (operator, aggregate) in [
-        (Operator::Langevin, "l2"),
-        (Operator::Langevin, "predicted"),
-        (Operator::NoLaplacian, "l2"),
-        (Operator::ScoreOnly, ""),
-        (Operator::FirstOrderNorm, "predicted"),
-        ("first-order:1,0,-2,0.5".parse().expect("an operator"), "predicted"),
+        ("langevin", "l2"),
+        ("langevin", "predicted"),
+        ("no-laplacian", "l2"),
+        ("score-only", ""),
+        ("first-order-norm", "predicted"),
+        ("first-order:1,0,-2,0.5", "predicted"),
     ] {
         let model = network(&[4, 16, 3], "Tanh", 1);
-        let mut fit = Fit::new(&model, Box::new(Scaled(1.0))).operator(operator.clone());
+        let mut trial = Trial::new(&model, Scaled(1.0)).operator(operator);
         if !aggregate.is_empty() {
-            fit = fit.aggregate(aggregate.parse().expect("an aggregate"));
+            trial = trial.aggregate(aggregate);
         }
-        let detector = fit
-            .backend(Backend::REFERENCE, 1)
-            .run(&normal(200, 4, 0.0, 2), None)
-            .expect("a detector");
+        let detector =
+            trial.on(&Backend::REFERENCE).run(&normal(200, 4, 0.0, 2)).expect("a detector");
         let found = scores(&detector, &Backend::REFERENCE, 0.2);
-        let map = found.map.expect("a map of four entries");
-        for (row, residual) in map.axis_iter(Axis(0)).zip(&found.residual) {
+        let map = found.map.as_ref().expect("a map of four entries");
+        for (row, residual) in map.axis_iter(Axis(0)).zip(&residual(&found)) {
             let sum: f32 = row.sum();
             assert!(
                 (sum - residual).abs() < 1e-4 * (1.0 + residual.abs()),
@@ -127,9 +126,8 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
         spoilt[[3, 1]] = f32::NAN;
         spoilt[[7, 0]] = f32::INFINITY;
         for backend in [Backend::RTEN, Backend::REFERENCE] {
-            let mut scorer = detector.start(&backend, 1, false).expect("a scorer");
-            let (a, b) =
-                (scorer.score(&clean).expect("scores"), scorer.score(&spoilt).expect("scores"));
+            let scorer = detector.start(&engine(&backend), false).expect("a scorer");
+            let [a, b] = [&clean, &spoilt].map(|x| scorer.score(x.view()).expect("scores"));
             let smallest = 1.0 / (detector.calibration().len() as f32 + 1.0);
             for i in 0..20 {
                 if i == 3 || i == 7 {
@@ -151,14 +149,14 @@ fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
 fn scores_do_not_depend_on_the_batch() {
     let detector = fit("profile");
     let samples = normal(65, 4, 0.1, 6).values().clone();
-    let mut scorer = detector.start(&Backend::RTEN, 1, true).expect("a scorer");
-    let whole = scorer.score(&samples).expect("scores");
+    let scorer = detector.start(&engine(&Backend::RTEN), true).expect("a scorer");
+    let whole = scorer.score(samples.view()).expect("scores");
     for size in [1, 7, 64] {
         let mut parts = Vec::new();
         for start in (0..65).step_by(size) {
             let end = 65.min(start + size);
-            let part = samples.slice_axis(Axis(0), Slice::from(start..end)).to_owned();
-            parts.extend(scorer.score(&part).expect("scores").score);
+            let part = samples.slice_axis(Axis(0), Slice::from(start..end));
+            parts.extend(scorer.score(part).expect("scores").score);
         }
         for (a, b) in parts.iter().zip(&whole.score) {
             assert!((a - b).abs() <= 1e-5 * b.abs(), "batch {size}: {a} and {b}");
@@ -167,65 +165,20 @@ fn scores_do_not_depend_on_the_batch() {
 }
 
 #[test]
-fn a_file_reads_back_and_its_threshold_can_be_changed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("detector.onnx");
-    let detector = fit("l2");
-    detector.save(&path).expect("saved");
-    let mut again = Detector::open(&path).expect("a detector");
-    assert_eq!(again.manifest(), detector.manifest());
-    assert_eq!(again.calibration(), detector.calibration());
-    assert_eq!(again.reference(), detector.reference());
-    assert_eq!(again.maps(), detector.maps());
-    let before = scores(&detector, &Backend::RTEN, 0.5);
-    again.set_alpha(0.2, Rule::Conformal).expect("enough samples");
-    again.save(&path).expect("saved");
-    let again = Detector::open(&path).expect("a detector");
-    assert_eq!(again.manifest().decision.alpha, Some(0.2));
-    let after = scores(&again, &Backend::RTEN, 0.5);
-    assert_eq!(before.score, after.score);
-    for (p, flag) in after.p_value.iter().zip(&after.flag) {
-        assert_eq!(*flag, *p <= 0.2);
-    }
-    let mut by_hand = again;
-    by_hand.set_threshold(0.0).expect("a number");
-    assert!(scores(&by_hand, &Backend::RTEN, 0.0).flag.iter().all(|f| *f));
-    assert!(by_hand.set_threshold(f64::NAN).is_err());
-    assert!(
-        by_hand
-            .set_alpha(1e-9, Rule::Conformal)
-            .expect_err("too few")
-            .to_string()
-            .contains("999999999")
-    );
-}
-
-#[test]
-fn false_alarms_are_as_many_as_asked_for() {
-    let detector = fit("l2");
-    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
-    let found = scorer.score(normal(4000, 4, 0.0, 77).values()).expect("scores");
-    let share = found.flag.iter().filter(|f| **f).count() as f64 / 4000.0;
-    // About 600 calibration samples: a standard error of 0.009 for the rate itself, 0.0035 for its count.
-    assert!((share - 0.05).abs() < 4.0 * 0.0095, "{share}");
-}
-
-#[test]
 fn two_tails_of_a_length_reach_both_ways() {
     let model = network(&[4, 16, 3], "Relu", 1);
-    let detector = Fit::new(&model, Box::new(Scaled(1.0)))
+    let detector = Trial::new(&model, Scaled(1.0))
         .tail(Tail::TwoSided)
-        .backend(Backend::RTEN, 1)
-        .run(&normal(1200, 4, 0.0, 2), None)
+        .run(&normal(1200, 4, 0.0, 2))
         .expect("a detector");
     // Far out a softmax is saturated and its residuals vanish: below all of the calibration data.
-    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
-    let far = scorer.score(normal(50, 4, 300.0, 3).values()).expect("scores");
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
+    let far = scorer.score(normal(50, 4, 300.0, 3).values().view()).expect("scores");
     assert!(far.p_value.iter().all(|p| *p < 0.5), "{:?}", far.p_value);
 }
 
-fn error(fit: &Fit<'_>, data: &InMemory) -> String {
-    fit.run(data, None).expect_err("a refusal").to_string()
+fn error(trial: &Trial<'_>, data: &InMemory) -> String {
+    trial.run(data).expect_err("a refusal").to_string()
 }
 
 #[test]
@@ -233,16 +186,16 @@ fn requests_that_do_not_fit_are_refused_in_a_sentence() {
     let classifier = network(&[4, 8, 3], "Relu", 1);
     let regressor = network(&[4, 8, 1], "Relu", 1);
     let data = normal(100, 4, 0.0, 1);
-    let plain = || Fit::new(&classifier, Box::new(Scaled(1.0)));
+    let plain = || Trial::new(&classifier, Scaled(1.0));
     let text = error(&plain().alpha(0.001), &data);
     assert!(text.contains("999") && text.contains("normal"), "{text}");
     let text = error(&plain().alpha(1.5), &data);
     assert!(text.contains("between 0 and 1"), "{text}");
     let text = error(&plain(), &normal(100, 5, 0.0, 1));
     assert!(text.contains("[5]") && text.contains("[4]"), "{text}");
-    let text = error(&Fit::new(&regressor, Box::new(Scaled(1.0))).aggregate(Aggregate::L2), &data);
+    let text = error(&Trial::new(&regressor, Scaled(1.0)).aggregate("l2"), &data);
     assert!(text.contains("classifier"), "{text}");
-    let text = error(&plain().aggregate(Aggregate::Class(7)), &data);
+    let text = error(&plain().aggregate("class:7"), &data);
     assert!(text.contains('7'), "{text}");
     let text = error(&plain(), &normal(0, 4, 0.0, 1));
     assert!(text.contains("calibration samples"), "{text}");

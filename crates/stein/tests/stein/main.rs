@@ -1,7 +1,11 @@
 //! The method from end to end.
 
+mod before;
 mod common;
+mod cuts;
 mod detector;
-mod score_check;
+mod field_check;
+#[path = "../../../detector/tests/detector/parts.rs"]
+mod parts;
 mod shift;
 mod theory;

@@ -94,8 +94,18 @@ impl FieldSpec for Asked {
                 self.components.map_or_else(String::new, |k| format!("{k},"))
             )));
         }
+        let asked = *self;
+        Ok(Learning::pass(self.watches(&data, seed), move |seen| {
+            Ok(Learning::done(Gmm::fit(asked, &data, seen, seed)?))
+        }))
+    }
+}
+
+impl Asked {
+    /// What is gathered of the samples.
+    fn watches(&self, data: &Described, seed: u64) -> Vec<Watch> {
         let rows = |most: usize, seed: u64| {
-            let most = most.min(DRAWN_ENTRIES / dimension).max(self.least());
+            let most = most.min(DRAWN_ENTRIES / data.dimension()).max(self.least());
             Gather::Rows { most, seed, whole: false }
         };
         let mut watches = vec![
@@ -106,14 +116,9 @@ impl FieldSpec for Asked {
             let gather = rows(DRAWN_TO_CHOOSE, seed.wrapping_add(1));
             watches.push(Watch::input(CHOOSING_ROWS, gather));
         }
-        let asked = *self;
-        Ok(Learning::pass(watches, move |seen| {
-            Ok(Learning::done(Gmm::fit(asked, &data, seen, seed)?))
-        }))
+        watches
     }
-}
 
-impl Asked {
     /// Samples that are needed at least.
     fn least(&self) -> usize {
         LEAST_SAMPLES_EACH * self.components.unwrap_or(1)

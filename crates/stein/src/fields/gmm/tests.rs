@@ -89,13 +89,15 @@ fn the_score_of_a_mixture_is_recovered() {
 #[test]
 fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
     let data = plane().draw(600, 4);
-    let points = rows::matrix(&plane().draw(40, 5), 2);
+    let points = testing::matrix(&plane().draw(40, 5), 2);
     for (components, form) in
         [(Some(3), Form::Full), (Some(4), Form::Diagonal), (Some(1), Form::Full)]
     {
         let samples = InMemory::new("data", data.clone());
-        let gmm = Gmm::fit(Asked { components, form, noise: Noise::none() }, &samples, 1)
-            .expect("fitted");
+        let (asked, data) =
+            (Asked { components, form, noise: Noise::none() }, Described::of(&samples));
+        let seen = testing::gathered(&samples, &asked.watches(&data, 1));
+        let gmm = Gmm::fit(asked, &data, &seen, 1).expect("fitted");
         testing::is_gradient(&gmm, |y| gmm.log_density(y), &points);
         testing::engines_agree(&gmm, &plane().draw(50, 6));
         // Far out, where every density underflows, the score still points back.
@@ -107,7 +109,7 @@ fn the_score_is_the_gradient_of_the_log_density_and_engines_agree() {
 
 #[test]
 fn what_is_maximised_never_decreases() {
-    let z = rows::matrix(&plane().draw(500, 8), 2) / 10.0;
+    let z = testing::matrix(&plane().draw(500, 8), 2) / 10.0;
     for form in [Form::Full, Form::Diagonal] {
         for k in [1, 3, 6] {
             let fit = em::fit(&z, k, form, &mut Random::new(2)).expect("fitted");

@@ -4,10 +4,9 @@
 
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_stein::{Aggregate, Fit};
 
 use super::density::Mixture;
-use crate::common::{Scaled, network};
+use crate::common::{Scaled, Trial, engine, network};
 
 const FITS: u64 = 200;
 const TESTS: usize = 20;
@@ -49,20 +48,19 @@ fn first_beyond<'a>(chances: impl Iterator<Item = &'a f64>, total: f64) -> usize
 }
 
 /// All p-values with the number of calibration scores, and how many samples were flagged.
-fn p_values(aggregate: Aggregate, factor: f64) -> (Vec<f32>, usize, usize) {
+fn p_values(aggregate: &str, factor: f64) -> (Vec<f32>, usize, usize) {
     let p = Mixture::unit(&[0.0; 3]);
     let model = network(&[3, 8, 3], "Tanh", 131);
     let (mut all, mut count, mut flagged) = (Vec::new(), 0, 0);
     for round in 0..FITS {
-        let detector = Fit::new(&model, Box::new(Scaled(factor)))
+        let detector = Trial::new(&model, Scaled(factor))
             .aggregate(aggregate)
             .map(false)
-            .backend(Backend::RTEN, 1)
-            .run(&InMemory::new("p", p.rows(60, 2000 + round)), None)
+            .run(&InMemory::new("p", p.rows(60, 2000 + round)))
             .expect("a detector");
         count = detector.calibration().len();
-        let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
-        let found = scorer.score(&p.rows(TESTS, 9000 + round)).expect("scores");
+        let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
+        let found = scorer.score(p.rows(TESTS, 9000 + round).view()).expect("scores");
         flagged += found.flag.iter().filter(|f| **f).count();
         all.extend(found.p_value);
     }
@@ -71,7 +69,7 @@ fn p_values(aggregate: Aggregate, factor: f64) -> (Vec<f32>, usize, usize) {
 
 #[test]
 fn p_values_are_uniform_and_false_alarms_as_many_as_asked_for() {
-    for (aggregate, factor) in [(Aggregate::L2, 1.0), (Aggregate::Predicted, 0.3)] {
+    for (aggregate, factor) in [("l2", 1.0), ("predicted", 0.3)] {
         let (found, count, flagged) = p_values(aggregate, factor);
         let ranks: Vec<f64> = found.iter().map(|&p| f64::from(p) * (count as f64 + 1.0)).collect();
         for rank in &ranks {

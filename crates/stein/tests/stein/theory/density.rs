@@ -3,10 +3,10 @@
 use ndarray::{Array2, ArrayD, Axis, IxDyn};
 use taste_graph::{Build, Dim, Id, Tensor};
 use taste_ops::functions;
+use taste_stats::random::Random;
 use taste_stein::{
     Error,
-    score::{ScoreModel, Specification},
-    stats::random::Random,
+    fields::{Field, FieldSpec, Learner, Learning},
 };
 
 /// A mixture of Gaussians with diagonal covariances.
@@ -129,7 +129,7 @@ impl Mixture {
     }
 }
 
-impl ScoreModel for Mixture {
+impl Field for Mixture {
     fn describe(&self) -> serde_json::Value {
         serde_json::json!({ "family": "mixture", "parts": self.parts.len() })
     }
@@ -161,13 +161,13 @@ impl ScoreModel for Mixture {
     }
 }
 
-impl Specification for Mixture {
+impl FieldSpec for Mixture {
     fn learns(&self) -> bool {
         false
     }
 
-    fn fit(&self, _: &dyn taste_data::Samples, _: u64) -> Result<Box<dyn ScoreModel>, Error> {
-        Ok(Box::new(self.clone()))
+    fn begin(&self, _: &Learner<'_>) -> Result<Learning, Error> {
+        Ok(Learning::done(self.clone()))
     }
 }
 

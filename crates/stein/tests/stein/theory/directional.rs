@@ -2,7 +2,6 @@
 //! the gradient (section 4.3): `E_q[L̃f] = E_p[L̃f] + S_f(p, q) + E_p[g·(q/p − 1)]` with g = (s̃ − s)·∇f.
 
 use taste_engine::Target;
-use taste_stein::Operator;
 
 use super::{
     density::{Mixture, double_rows},
@@ -28,7 +27,7 @@ fn a_wrong_score_moves_the_functional_by_its_error_along_the_gradient() {
         let length = dot(&slope, &slope).sqrt();
         let q = p.moved(&slope.iter().map(|g| 0.5 * g / length).collect::<Vec<_>>());
         let mean = |score: &Mixture, of: &Mixture, seed| {
-            mean_residual(&model, score, &Operator::Langevin, target, &of.rows(ROWS, seed))
+            mean_residual(&model, score, "langevin", target, &of.rows(ROWS, seed))
         };
         let products: Vec<f64> = at
             .iter()

@@ -8,15 +8,16 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2, TAU};
 
 use ndarray::ArrayD;
 use taste_data::InMemory;
+use taste_detector::Detector;
 use taste_engine::{Backend, Model};
-use taste_stein::{Detector, Fit, Operator, stats::normal};
+use taste_stats::normal;
 
 use super::{
     density::{Mixture, double_rows},
     estimate::Estimate,
     models::one_hidden,
 };
-use crate::common::Scaled;
+use crate::common::{Scaled, Trial, baseline, engine};
 
 const SIZE: f64 = 10.0;
 const ROWS: usize = 1000;
@@ -57,11 +58,10 @@ fn closed_form(mean: f64) -> f64 {
     -mean + hinges().map(|(t, c)| c * beyond(t)).sum::<f64>()
 }
 
-fn detector(operator: Operator) -> Detector {
-    Fit::new(&regressor(), Box::new(Scaled(1.0)))
+fn detector(operator: &str) -> Detector {
+    Trial::new(&regressor(), Scaled(1.0))
         .operator(operator)
-        .backend(Backend::RTEN, 1)
-        .run(&InMemory::new("p", Mixture::unit(&[0.0, 0.0]).rows(8192, 121)), None)
+        .run(&InMemory::new("p", Mixture::unit(&[0.0, 0.0]).rows(8192, 121)))
         .expect("a detector")
 }
 
@@ -74,16 +74,19 @@ fn shifted(step: usize) -> (f64, ArrayD<f32>) {
 }
 
 fn mean_residual(detector: &Detector, samples: &ArrayD<f32>) -> Estimate {
-    let mut scorer = detector.start(&Backend::RTEN, 1, false).expect("a scorer");
-    let found = scorer.score(samples).expect("scores");
-    let fresh = Estimate::of(&found.residual.iter().map(|&r| f64::from(r)).collect::<Vec<_>>());
-    let baseline = detector.manifest().baseline.standard_errors[0];
-    Estimate { mean: fresh.mean, error: fresh.error.hypot(baseline) }
+    let fresh = Estimate::of(&residual(detector, samples));
+    Estimate { mean: fresh.mean, error: fresh.error.hypot(baseline(detector).errors[0]) }
+}
+
+fn residual(detector: &Detector, samples: &ArrayD<f32>) -> Vec<f64> {
+    let scorer = detector.start(&engine(&Backend::RTEN), false).expect("a scorer");
+    let found = scorer.score(samples.view()).expect("scores");
+    found.column("residual").expect("residuals").into_iter().map(f64::from).collect()
 }
 
 #[test]
 fn the_functional_is_its_closed_form_at_every_angle() {
-    let detector = detector(Operator::Langevin);
+    let detector = detector("langevin");
     for step in 0..ANGLES {
         let (mean, samples) = shifted(step);
         let closed = closed_form(mean) - closed_form(0.0);
@@ -94,7 +97,7 @@ fn the_functional_is_its_closed_form_at_every_angle() {
 
 #[test]
 fn it_follows_the_error_of_the_prediction_and_vanishes_where_the_task_does_not_change() {
-    let detector = detector(Operator::Langevin);
+    let detector = detector("langevin");
     let mut found = Vec::new();
     for step in 0..ANGLES {
         let (_, samples) = shifted(step);
@@ -134,7 +137,7 @@ fn it_follows_the_error_of_the_prediction_and_vanishes_where_the_task_does_not_c
 
 #[test]
 fn the_likelihood_and_the_score_alone_do_not_tell_angles_apart() {
-    let alone = detector(Operator::ScoreOnly);
+    let alone = detector("score-only");
     let p = Mixture::unit(&[0.0, 0.0]);
     let mut lengths = Vec::new();
     for step in 0..ANGLES {
@@ -142,10 +145,7 @@ fn the_likelihood_and_the_score_alone_do_not_tell_angles_apart() {
         let logs: Vec<f64> = double_rows(&samples).iter().map(|x| p.log_density(x)).collect();
         let closed = -TAU.ln() - 1.0 - SIZE * SIZE / 2.0;
         Estimate::of(&logs).assert_is(Estimate::exactly(closed), &format!("step {step}"));
-        let mut scorer = alone.start(&Backend::RTEN, 1, false).expect("a scorer");
-        let found = scorer.score(&samples).expect("scores");
-        let fresh: Vec<f64> = found.residual.iter().map(|&r| f64::from(r)).collect();
-        lengths.push(Estimate::of(&fresh));
+        lengths.push(Estimate::of(&residual(&alone, &samples)));
     }
     for (step, length) in lengths.iter().enumerate() {
         length.assert_stands_out("the shift itself");

@@ -2,7 +2,6 @@
 //! `E_p‖s̃ − s‖²` (section 4.3). For p = N(0, I), q = N(a, I) and s̃ = −c·x, J and the last norm have closed forms.
 
 use taste_engine::{Model, Target};
-use taste_stein::Operator;
 
 use super::{
     density::Mixture,
@@ -20,7 +19,7 @@ fn added(model: &Model, factor: f64, shift: &[f64]) -> Estimate {
         let samples = of.rows(ROWS, 91);
         let at = |score: Scaled| {
             let target = Some(Target::output(0));
-            residuals(model, &score, &Operator::Langevin, target, false, &samples).components
+            residuals(model, &score, "langevin", target, false, &samples).components
         };
         at(Scaled(factor)) - at(Scaled(1.0))
     };

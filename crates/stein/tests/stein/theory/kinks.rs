@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 
 use taste_engine::Target;
-use taste_stein::{Operator, stats::random::Random};
+use taste_stats::random::Random;
 
 use super::{
     density::Mixture,
@@ -44,7 +44,7 @@ fn a_relu_regression_lacks_the_curvature_of_its_kinks() {
         let samples = p.rows(ROWS, 52);
         let mean = |activation: &str| {
             let model = one_hidden(&weights, &biases, &outs, activation);
-            mean_residual(&model, &p, &Operator::Langevin, Target::output(0), &samples)
+            mean_residual(&model, &p, "langevin", Target::output(0), &samples)
         };
         let kinked = mean("Relu");
         kinked.assert_stands_out("the mean residual of a network with kinks");
@@ -59,8 +59,7 @@ fn the_predicted_class_has_a_kink_where_the_prediction_changes() {
     let model = linear(&[vec![0.0, 0.0], w.clone()], &[0.0, bias]);
     let p = Mixture::unit(&[0.0, 0.0]);
     let samples = p.rows(ROWS, 53);
-    let mean =
-        |class| mean_residual(&model, &p, &Operator::Langevin, Target::prob(class), &samples);
+    let mean = |class| mean_residual(&model, &p, "langevin", Target::prob(class), &samples);
     // max(σ(h), 1 − σ(h)) has slopes of ±¼ in h where h = 0.
     let boundary = 0.5 * length(&w) * bell(bias / length(&w));
     mean(None).assert_stands_out("the mean residual of the predicted class");

@@ -6,12 +6,14 @@ use taste_onnx::{
     DimSpec, ElemType, builders,
     proto::{GraphProto, NodeProto},
 };
-use taste_stein::{Operator, Raw, Residuals, score::ScoreModel, stats::random::Random};
+use taste_stats::random::Random;
+use taste_stein::{Raw, Residuals, fields::Field, operators};
 
 use super::{
     density::{double_rows, single},
     estimate::Estimate,
 };
+use crate::common::engine;
 
 /// Samples that go through an engine at once.
 const CHUNK: usize = 4096;
@@ -121,8 +123,8 @@ fn parts(samples: &ArrayD<f32>) -> impl Iterator<Item = ArrayD<f32>> {
 /// Raw residuals, in single precision.
 pub(crate) fn residuals(
     model: &Model,
-    score: &dyn ScoreModel,
-    operator: &Operator,
+    score: &dyn Field,
+    operator: &str,
     target: Option<Target>,
     with_map: bool,
     samples: &ArrayD<f32>,
@@ -134,15 +136,16 @@ pub(crate) fn residuals(
 pub(crate) fn residuals_on(
     backend: &Backend,
     model: &Model,
-    score: &dyn ScoreModel,
-    operator: &Operator,
+    score: &dyn Field,
+    operator: &str,
     target: Option<Target>,
     with_map: bool,
     samples: &ArrayD<f32>,
 ) -> Raw {
     let wants = Wants { diagonal: with_map, ..Wants::default() };
     let asked = Request { target, wants, ..Request::default() };
-    let mut residuals = Residuals::new(model, score, operator, &asked, backend, 1)
+    let parsed = operators::parse(operator).expect("an operator");
+    let residuals = Residuals::new(model, score, &*parsed, &asked, &engine(backend))
         .unwrap_or_else(|e| panic!("{operator}: {e}"));
     let found: Vec<Raw> =
         parts(samples).map(|part| residuals.of(&part).expect("residuals")).collect();
@@ -158,8 +161,8 @@ pub(crate) fn residuals_on(
 /// The mean residual of the only function, or of a given one.
 pub(crate) fn mean_residual(
     model: &Model,
-    score: &dyn ScoreModel,
-    operator: &Operator,
+    score: &dyn Field,
+    operator: &str,
     target: Target,
     samples: &ArrayD<f32>,
 ) -> Estimate {

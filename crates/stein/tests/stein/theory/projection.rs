@@ -2,7 +2,6 @@
 //! shift along the gradient counts.
 
 use taste_engine::Target;
-use taste_stein::Operator;
 
 use super::{
     density::{Mixture, double_rows},
@@ -27,7 +26,7 @@ fn the_functional_projects_the_shift_on_the_gradient() {
         for target in [Target::prob(Some(0)), Target::logit(Some(2)), Target::entropy()] {
             let what = format!("{activation}, {target}");
             let functional =
-                residuals(&model, &p, &Operator::Langevin, Some(target), true, &q.rows(ROWS, 64));
+                residuals(&model, &p, "langevin", Some(target), true, &q.rows(ROWS, 64));
             let other = q.rows(ROWS, 65);
             let products: Vec<Vec<f64>> = first(&model, target, &other)
                 .iter()
@@ -58,7 +57,7 @@ fn a_shift_across_the_gradient_is_invisible_and_one_along_it_is_not() {
     let p = Mixture::unit(&[0.0; 3]);
     let mean = |by: &[f64]| {
         let samples = p.moved(by).rows(ROWS, 66);
-        mean_residual(&model, &p, &Operator::Langevin, Target::output(0), &samples)
+        mean_residual(&model, &p, "langevin", Target::output(0), &samples)
     };
     let across = [6.0, 3.0, 0.0];
     assert!(dot(&w, &across).abs() < 1e-12);

@@ -4,7 +4,6 @@
 
 use ndarray::ArrayD;
 use taste_engine::{Model, Target};
-use taste_stein::Operator;
 
 use super::{
     density::{Mixture, double_rows, single},
@@ -60,7 +59,7 @@ fn at(model: &Model, potential: &Potential, eps: f64, samples: &ArrayD<f32>) -> 
         row.iter_mut().zip(x).for_each(|(v, x)| *v = single(x));
     }
     let p = Mixture::unit(&[0.0; 3]);
-    let found = residuals(model, &p, &Operator::Langevin, Some(TARGET), false, &moved);
+    let found = residuals(model, &p, "langevin", Some(TARGET), false, &moved);
     found.components.column(0).iter().map(|&v| f64::from(v)).collect()
 }
 

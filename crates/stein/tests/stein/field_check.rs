@@ -1,12 +1,13 @@
 //! Score models held against data.
 
 use taste_engine::Backend;
-use taste_stein::{ScoreCheck, check_score, score};
+use taste_stein::{FieldCheck, check_field, fields};
 
-use crate::common::{Scaled, normal};
+use crate::common::{Scaled, engine, normal};
 
-fn check(factor: f64, shift: f64) -> ScoreCheck {
-    check_score(&Scaled(factor), &normal(3000, 5, shift, 4), &Backend::RTEN, 1, 0).expect("a check")
+fn check(factor: f64, shift: f64) -> FieldCheck {
+    let data = normal(3000, 5, shift, 4);
+    check_field(&Scaled(factor), &data, &engine(&Backend::RTEN), 0).expect("a check")
 }
 
 #[test]
@@ -20,9 +21,9 @@ fn the_right_score_passes() {
 #[test]
 fn a_smoothed_score_is_held_against_smoothed_data() {
     for text in ["gaussian:noise=0.7", "gmm:1,noise=0.7", "kde:0.4"] {
-        let spec = score::parse(text).expect("a specification");
+        let spec = fields::parse(text).expect("a specification");
         let data = normal(6000, 3, 0.5, 4);
-        let found = check_score(&*spec, &data, &Backend::RTEN, 1, 0).expect("a check");
+        let found = check_field(&*spec, &data, &engine(&Backend::RTEN), 0).expect("a check");
         assert!((found.scale - 1.0).abs() < 0.1, "{text}: {found:?}");
     }
 }

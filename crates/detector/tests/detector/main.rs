@@ -1,0 +1,10 @@
+//! What every method shares, with methods that are small enough to follow.
+
+mod common;
+mod cuts;
+mod decision;
+mod file;
+mod parts;
+mod passes;
+mod run;
+mod shift;
