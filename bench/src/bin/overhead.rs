@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scorer = detector.start(&engine, false)?;
     let field = fields::fit(&*fields::parse(&args.score)?, &data, 0)?;
     let operator = operators::langevin();
-    let mut bare = Residuals::new(&model, &*field, &*operator, &Request::default(), &engine)?;
+    let bare = Residuals::new(&model, &*field, &*operator, &Request::default(), &engine)?;
     let samples = data.chunks(args.batch)?.next().ok_or("no samples")??.values;
     let (mut own, mut other) = (Vec::new(), Vec::new());
     for round in 0..=args.times {

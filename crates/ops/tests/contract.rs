@@ -238,14 +238,14 @@ fn second_derivatives_agree(case: &mut Case) {
 
 /// What is not curved has no second differences.
 fn curvature_is_known(case: &Case) {
-    let mut seed = 39;
+    let mut random = Random::new(39);
     for out in case.float_outs() {
         for x in &case.active {
             let found = structure(&case.graph, &[out], *x).expect("structure");
             if found.get(out.index()) == Some(&Structure::Curved) {
                 continue;
             }
-            let directions = HashMap::from([(*x, noise(case.feeds[x].shape(), &mut seed))]);
+            let directions = HashMap::from([(*x, noise(case.feeds[x].shape(), &mut random))]);
             let [below, at, above] =
                 [-1.0, 0.0, 1.0].map(|k| case.eval_at(out, &case.moved(&directions, k * 1e-3)));
             close("a value that is not curved", &((below + above) * 0.5), &at, 1e-12);

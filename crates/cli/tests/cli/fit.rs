@@ -286,11 +286,11 @@ fn wrong_requests_are_refused_in_a_sentence() {
         ("--score gaussian --target energy --aggregate predicted", "leave one of the two out"),
         (
             "--score gaussian --operator score-only --aggregate max",
-            "score-only does not look at the model, so --aggregate max has nothing to do",
+            "score-only does not look at the model, so an aggregate has nothing to do",
         ),
         (
             "--score gaussian --operator score-only --target margin",
-            "score-only does not look at the model, so --target margin has nothing to do",
+            "score-only does not look at the model, so a target has nothing to do",
         ),
         ("--score gaussian --aggregate class:9", "9"),
         ("--score gaussian --aggregate sum", "sum"),

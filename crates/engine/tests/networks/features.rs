@@ -68,7 +68,7 @@ fn have_the_values_that_the_layer_sees() {
     let mut draft = model.draft(&Request::default()).expect("a draft");
     let features = draft.features(None).expect("features");
     let outputs = [("features".to_owned(), features.id)];
-    let mut session = Backend::REFERENCE.compile(draft.graph(), &outputs, 1).expect("compiles");
+    let session = Backend::REFERENCE.compile(draft.graph(), &outputs, 1).expect("compiles");
     let x = noise(4, INPUTS, 9);
     let found = session.run(&[("x", &Value::F32(x.clone().into_dyn()))]).expect("runs");
     let wanted: ArrayD<f64> =

@@ -66,7 +66,7 @@ fn everything(model: &Model, method: LaplacianMethod, memory: usize) -> Vec<Arra
     let target = Some(Target::prob(None));
     let asked = Request { target, laplacian_method: method, wants, memory, ..Request::default() };
     let derived = model.derive(&asked).expect("a derivative");
-    let mut compiled = derived.compile(&Backend::REFERENCE, 1).expect("compiles");
+    let compiled = derived.compile(&Backend::REFERENCE, 1).expect("compiles");
     let x = Value::F32(noise(4, INPUTS, 3).into_dyn());
     let s = Value::F32(noise(4, INPUTS, 4).into_dyn());
     let field = derived.field().expect("a field");
@@ -111,7 +111,7 @@ fn results_in_parts_do_not_depend_on_the_name_of_the_input() {
         let laplacian_method = LaplacianMethod::EXACT;
         let asked = Request { laplacian_method, wants, memory, ..Request::default() };
         let derived = with(input).derive(&asked).expect("a derivative");
-        let mut compiled = derived.compile(&Backend::REFERENCE, 1).expect("compiles");
+        let compiled = derived.compile(&Backend::REFERENCE, 1).expect("compiles");
         let x = Value::F32(noise(4, wide, 3).into_dyn());
         let s = Value::F32(noise(4, wide, 4).into_dyn());
         let field = derived.field().expect("a field");
@@ -151,7 +151,7 @@ fn a_written_file_defines_every_name_once_and_runs() {
         let renamed = format!("model_{name}");
         assert_eq!(inputs[0], if outputs.contains(&name) { &renamed } else { name });
         let model = Model::from_onnx("derivative", file);
-        let mut session = Backend::RTEN.load(&model, &outputs, 1).expect("loads");
+        let session = Backend::RTEN.load(&model, &outputs, 1).expect("loads");
         let found = session.run(&[(inputs[0], &x), (inputs[1], &s)]).expect("runs");
         let found: Vec<_> = found.iter().map(Value::to_f64).collect();
         assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{name}");

@@ -83,7 +83,7 @@ fn an_imported_network_serves_as_a_score_model() {
         let x = graph.input("x", Fact::float(shape.to_vec()));
         let y = fitted.build(&mut Build::new(&mut graph), x).expect("built");
         let outputs = [("score".to_owned(), y)];
-        let mut session = Backend::RTEN.compile(&graph, &outputs, 1).expect("a session");
+        let session = Backend::RTEN.compile(&graph, &outputs, 1).expect("a session");
         // s(x) = −√ᾱ·ε(√ᾱ·x, 50) / σ, and ε is known at sample 1 of the fixture.
         let (root, sigma) = (0.984_861, 0.173_345);
         let sample = array("plain/sample.npy").mapv(|v| v / root);
@@ -206,7 +206,7 @@ fn what_a_configuration_asks_beyond_this_is_named() {
 fn images_may_have_another_size() {
     let options = Options { size: Some((16, 4)), ..Options::default() };
     let unet = imported(&fixture("plain"), &options);
-    let mut session = Backend::RTEN.load(&unet.model, &["noise"], 1).expect("a session");
+    let session = Backend::RTEN.load(&unet.model, &["noise"], 1).expect("a session");
     let sample = Value::from(ArrayD::<f32>::zeros(vec![5, 3, 16, 4]));
     let step = Value::from(ArrayD::<f32>::ones(vec![5]));
     let noise = &session.run(&[("sample", &sample), ("timestep", &step)]).expect("a result")[0];
