@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use taste_data::{Column, Kind, TableWriter, TextFormat, Value};
-use taste_detector::Detector;
+use taste_data::{Chunk, Column, Dataset, Kind, TableWriter, TextFormat, Value};
+use taste_detector::{Detector, Scores};
 
 use crate::{
     Outcome,
@@ -23,7 +23,7 @@ struct Summary<'a> {
     data: &'a Path,
     samples: usize,
     flagged: usize,
-    /// Samples whose entries or residual are not finite; they are among the flagged.
+    /// Samples whose entries or score are not finite; they are among the flagged.
     not_finite: usize,
     threshold: f64,
     alpha: Option<f64>,
@@ -37,98 +37,119 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let detector = Detector::open(&with.detector)?;
     let detection = Detection::start(&detector, with, false)?;
     let data = detection.open(&args.data)?;
-    let has_names = data.row_name(0).is_some();
-    let parts: Vec<&str> = detector
-        .manifest()
-        .parts
-        .iter()
-        .filter(|p| p.columns.len() == 1)
-        .map(|p| p.name.as_str())
-        .collect();
-    let mut columns = vec![Column::new("index", Kind::Int)];
-    columns.extend(parts.iter().map(|name| Column::new(*name, Kind::Float)));
-    columns.extend([
-        Column::new("score", Kind::Float),
-        Column::new("p_value", Kind::Float),
-        Column::new("flag", Kind::Bool),
-    ]);
-    let plain = columns.len();
-    let mut writer = if let Some(path) = &args.out {
-        let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-        columns.extend((has_names && !is_npy).then(|| Column::new("file", Kind::Text)));
-        TableWriter::create(path, &columns)?
-    } else {
-        columns.extend(has_names.then(|| Column::new("file", Kind::Text)));
-        let format = if with.json { TextFormat::Jsonl } else { TextFormat::Csv };
-        TableWriter::stdout(format, &columns)?
+    let mut sheet = Sheet::create(args, &detector, &data)?;
+    let samples = detection.each(&data, |chunk, scores| sheet.add(chunk, scores));
+    let samples = match samples {
+        Err(e) if is_closed_pipe(&e) => return Ok(Outcome::Fine),
+        other => other?,
     };
-    let named = columns.len() > plain;
-    let (mut flagged, mut not_finite) = (0, 0);
-    let samples = detection.each(&data, |chunk, scores| {
+    let (flagged, not_finite) = (sheet.flagged, sheet.not_finite);
+    match sheet.writer.finish() {
+        Err(e) if e.is_broken_pipe() => return Ok(Outcome::Fine),
+        other => other?,
+    }
+    let decision = &detector.manifest().decision;
+    let summary = Summary {
+        detector: &with.detector,
+        data: &args.data,
+        samples,
+        flagged,
+        not_finite,
+        threshold: decision.threshold,
+        alpha: decision.alpha,
+        file: args.out.as_deref(),
+    };
+    if !with.run.quiet() {
+        summary.tell();
+    }
+    if args.out.is_some() && with.json {
+        print_json(&summary)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The table of scores while it is written.
+struct Sheet<'a> {
+    data: &'a Dataset,
+    writer: TableWriter,
+    /// Parts of the score with one column.
+    parts: Vec<&'a str>,
+    /// Whether rows have the names of files.
+    named: bool,
+    flagged: usize,
+    not_finite: usize,
+}
+
+impl<'a> Sheet<'a> {
+    fn create(args: &ScoreArgs, detector: &'a Detector, data: &'a Dataset) -> Result<Self> {
+        let parts = detector.manifest().parts.iter().filter(|p| p.columns.len() == 1);
+        let parts: Vec<&str> = parts.map(|p| p.name.as_str()).collect();
+        let mut columns = vec![Column::new("index", Kind::Int)];
+        columns.extend(parts.iter().map(|name| Column::new(*name, Kind::Float)));
+        columns.extend([
+            Column::new("score", Kind::Float),
+            Column::new("p_value", Kind::Float),
+            Column::new("flag", Kind::Bool),
+        ]);
+        let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        let is_npy = args.out.as_deref().is_some_and(ends_in);
+        let named = data.row_name(0).is_some() && !is_npy;
+        columns.extend(named.then(|| Column::new("file", Kind::Text)));
+        let format = if args.with.json { TextFormat::Jsonl } else { TextFormat::Csv };
+        let writer = match &args.out {
+            Some(path) => TableWriter::create(path, &columns)?,
+            None => TableWriter::stdout(format, &columns)?,
+        };
+        Ok(Self { data, writer, parts, named, flagged: 0, not_finite: 0 })
+    }
+
+    fn add(&mut self, chunk: &Chunk, scores: &Scores) -> Result<()> {
         for (i, &index) in chunk.index.iter().enumerate() {
-            flagged += usize::from(scores.flag[i]);
-            not_finite += usize::from(!scores.score[i].is_finite());
-            let place = data.place(index);
+            self.flagged += usize::from(scores.flag[i]);
+            self.not_finite += usize::from(!scores.score[i].is_finite());
+            let place = self.data.place(index);
             let mut row = vec![Value::Int(i64::try_from(place).unwrap_or(i64::MAX))];
             let of = |name: &&str| scores.part(name).map_or(f32::NAN, |part| part[[i, 0]]);
-            row.extend(parts.iter().map(|name| Value::Single(of(name))));
+            row.extend(self.parts.iter().map(|name| Value::Single(of(name))));
             row.extend([
                 Value::Single(scores.score[i]),
                 Value::Single(scores.p_value[i]),
                 Value::Bool(scores.flag[i]),
             ]);
-            let name = if named { data.row_name(index).unwrap_or_default() } else { String::new() };
-            row.extend(named.then_some(Value::Text(&name)));
-            writer.write(&row)?;
+            let name = self.data.row_name(index).filter(|_| self.named).unwrap_or_default();
+            row.extend(self.named.then_some(Value::Text(&name)));
+            self.writer.write(&row)?;
         }
         Ok(())
-    });
-    let samples = match samples {
-        Err(e) if is_closed_pipe(&e) => return Ok(Outcome::Fine),
-        other => other?,
-    };
-    match writer.finish() {
-        Err(e) if e.is_broken_pipe() => return Ok(Outcome::Fine),
-        other => other?,
     }
-    let decision = &detector.manifest().decision;
-    if !with.run.quiet() {
-        let share = 100.0 * flagged as f64 / samples as f64;
-        let expected = decision
+}
+
+impl Summary<'_> {
+    /// Says on standard error how many samples are flagged.
+    fn tell(&self) {
+        let share = 100.0 * self.flagged as f64 / self.samples as f64;
+        let expected = self
             .alpha
             .map_or_else(String::new, |a| format!(", {} % expected without a shift", percent(a)));
         tell(&format!(
-            "{}: {flagged} flagged ({share:.1} %{expected}), score above {}",
-            count(samples, "sample"),
-            number(decision.threshold)
+            "{}: {} flagged ({share:.1} %{expected}), score above {}",
+            count(self.samples, "sample"),
+            self.flagged,
+            number(self.threshold)
         ));
-        if not_finite > 0 {
+        if self.not_finite > 0 {
+            let samples = match self.not_finite {
+                1 => "1 sample has".to_owned(),
+                many => format!("{many} samples have"),
+            };
             tell(&format!(
-                "warning: {} no finite score (NaN or infinite entries, or a model that overflows): flagged",
-                if not_finite == 1 {
-                    "1 sample has".to_owned()
-                } else {
-                    format!("{not_finite} samples have")
-                }
+                "warning: {samples} no finite score (NaN or infinite entries, or a model that overflows): flagged"
             ));
         }
-        if let Some(path) = &args.out {
+        if let Some(path) = self.file {
             tell(&format!("wrote {}", path.display()));
         }
     }
-    if let Some(path) = args.out.as_deref().filter(|_| with.json) {
-        print_json(&Summary {
-            detector: &with.detector,
-            data: &args.data,
-            samples,
-            flagged,
-            not_finite,
-            threshold: decision.threshold,
-            alpha: decision.alpha,
-            file: Some(path),
-        })?;
-    }
-    Ok(Outcome::Fine)
 }
 
 /// Whether a reader of standard output went away.

@@ -49,6 +49,10 @@ pub struct Term<'s> {
 impl Term<'_> {
     /// The square.
     #[must_use]
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is of one lifetime"
+    )]
     pub fn square(self) -> Self {
         self.then(|b, x| b.square(x))
     }
@@ -108,6 +112,10 @@ impl Sheet for Formula<'_, '_> {
 impl Neg for Term<'_> {
     type Output = Self;
 
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is of one lifetime"
+    )]
     fn neg(self) -> Self {
         self.then(|b, x| b.neg(x))
     }

@@ -19,7 +19,7 @@ fn node(op: &str, args: &[&str], out: &str) -> NodeProto {
     builders::node(op, args, &[out], out)
 }
 
-/// width → 16 → 8 → classes with ReLU.
+/// width → 16 → 8 → classes with `Relu`.
 pub(crate) fn classifier(width: usize, classes: usize, seed: u64) -> Model {
     network(width, classes, seed, "x", "logits")
 }

@@ -13,6 +13,7 @@ use super::{DataArgs, RunArgs, choices};
 /// the method stein), the map if there is one, and the model's own output: it runs in taste and in any ONNX Runtime. What a
 /// method learns comes from training data; what calibrates its score comes from samples that nothing was learnt from.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct FitArgs {
     /// The classifier or regressor
     #[arg(long, value_name = "CLF.onnx")]

@@ -20,8 +20,8 @@ pub(crate) struct EngineArgs {
         help = "The library of ONNX Runtime [default: $ORT_DYLIB_PATH, or where the system looks]"
     )]
     ort_library: Option<PathBuf>,
-    /// Threads [default: $TASTE_THREADS, $OMP_NUM_THREADS, or one for every core]
-    #[arg(long, value_name = "N", help_heading = "Running", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", help_heading = "Running",
+        help = "Threads [default: $TASTE_THREADS, $OMP_NUM_THREADS, or one for every core]", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Print nothing but errors and what is asked for
     #[arg(short, long)]
