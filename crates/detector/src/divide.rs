@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use taste_stats::{conformal::samples_needed, random};
 
-use crate::{Error, Settings, Shortage};
+use crate::{Error, Needs, Settings, Shortage};
 
 /// Of training data without calibration data, the share that is held out if the method learns from the rest.
 const HELD_OUT: f64 = 0.4;
@@ -71,25 +71,27 @@ impl Division {
         data: &str,
         available: usize,
         apart: bool,
-        learns: bool,
+        needs: Needs,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        let share = if learns && !apart { HELD_OUT } else { 1.0 };
+        let share = if needs.learns && !apart { HELD_OUT } else { 1.0 };
+        let tails = if needs.tails { settings.tails } else { 0.0 };
         let wanted = (available as f64 * share).min(settings.held_out as f64);
         let held_out = if available == 0 { 0.0 } else { wanted / available as f64 };
         let division = Self {
-            tails: held_out * settings.tails,
+            tails: held_out * tails,
             held_out,
             fit_from: if apart { 0.0 } else { held_out },
             seed: settings.seed,
         };
         let got = division.share(Split::Calibration).count(available);
         let needed = usize::try_from(samples_needed(settings.alpha)).unwrap_or(usize::MAX).max(1);
-        if got >= needed && division.share(Split::Tails).count(available) > 0 {
+        let has_tails = tails == 0.0 || division.share(Split::Tails).count(available) > 0;
+        if got >= needed && has_tails {
             return Ok(division);
         }
         // Samples are divided by chance: some more than the mean are needed to be sure.
-        let both = needed as f64 / (1.0 - settings.tails);
+        let both = needed as f64 / (1.0 - tails);
         let mean = both / share;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
         let [hold_out, enough] = [both.ceil() as usize, (mean + 5.0 * mean.sqrt()).ceil() as usize];
@@ -121,10 +123,13 @@ impl Division {
 mod tests {
     use super::*;
 
+    const LEARNS: Needs =
+        Needs { learns: true, tails: true, labels: false, features: false, keeps: None };
+
     #[test]
     fn no_sample_serves_two_purposes_and_all_serve_one() {
         let settings = Settings { held_out: 400, ..Settings::default() };
-        let division = Division::new("data", 2000, false, true, &settings).expect("enough");
+        let division = Division::new("data", 2000, false, LEARNS, &settings).expect("enough");
         let splits = [Split::Fit, Split::Tails, Split::Calibration];
         for key in 0..2000 {
             let held = splits.iter().filter(|&&s| division.share(s).holds(key)).count();
@@ -135,10 +140,20 @@ mod tests {
     }
 
     #[test]
+    fn a_method_without_tails_leaves_them_to_the_calibration() {
+        let needs = Needs { tails: false, ..LEARNS };
+        let settings = Settings { held_out: 400, ..Settings::default() };
+        let division = Division::new("data", 2000, false, needs, &settings).expect("enough");
+        let [tails, calibration] =
+            [Split::Tails, Split::Calibration].map(|s| division.share(s).count(2000));
+        assert!(tails == 0 && calibration.abs_diff(400) < 80, "{tails} {calibration}");
+    }
+
+    #[test]
     fn too_few_samples_are_named_with_what_would_do() {
         let settings = Settings { alpha: 0.01, ..Settings::default() };
         let shortage = |available, settings: &Settings| match Division::new(
-            "d.npy", available, false, true, settings,
+            "d.npy", available, false, LEARNS, settings,
         ) {
             Err(Error::TooFew(shortage)) => shortage,
             other => panic!("{other:?}"),

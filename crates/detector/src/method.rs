@@ -35,6 +35,8 @@ pub trait Method: fmt::Debug + Send + Sync {
 pub struct Needs {
     /// Whether it learns from training samples, which then can't calibrate.
     pub learns: bool,
+    /// Whether it learns the spread of its values from held-out samples, which then can't calibrate either.
+    pub tails: bool,
     /// Whether training samples need labels.
     pub labels: bool,
     /// Whether it looks at the features before the last linear layer, or at a tensor that is named.

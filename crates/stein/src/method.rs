@@ -104,6 +104,7 @@ impl Method for SteinMethod {
     fn needs(&self) -> Needs {
         Needs {
             learns: self.settings.field.learns(),
+            tails: true,
             keeps: self.settings.field.keeps(),
             ..Needs::default()
         }

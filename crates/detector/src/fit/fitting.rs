@@ -117,10 +117,10 @@ impl<'f> Fitting<'f> {
     }
 
     fn divide(&mut self, available: usize) -> Result<(), Error> {
-        let learns = self.fit.method.needs().learns;
+        let needs = self.fit.method.needs();
         let apart = self.calibration.is_some();
         let name = &self.held_out().name;
-        let division = Division::new(name, available, apart, learns, &self.fit.settings)?;
+        let division = Division::new(name, available, apart, needs, &self.fit.settings)?;
         self.division = Some(division);
         let step = self.fit.method.begin(&mut self.job)?;
         self.turn(step)
@@ -128,6 +128,13 @@ impl<'f> Fitting<'f> {
 
     /// Goes on with a step of the method.
     fn turn(&mut self, step: Step) -> Result<(), Error> {
+        let needs = self.fit.method.needs();
+        if let Step::Pass { split: Split::Tails, .. } = step
+            && !needs.tails
+        {
+            let name = self.fit.method.name();
+            return Err(refused(format!("the method {name} needs tails, and does not say so")));
+        }
         self.phase = match step {
             Step::Done(statistic) => {
                 let finish = Finish::new(&mut self.job, *statistic)?;

@@ -95,7 +95,7 @@ impl Method for Distance {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, ..Needs::default() }
+        Needs { learns: true, tails: true, ..Needs::default() }
     }
 
     fn begin(&self, _: &mut Job<'_>) -> Result<Step, Error> {
