@@ -2,6 +2,7 @@
 
 mod common;
 mod detector;
+mod hostile;
 mod score_check;
 mod shift;
 mod theory;
