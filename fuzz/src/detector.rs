@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use ndarray::{ArrayD, IxDyn};
-use taste_data::InMemory;
 use taste_choice::Arguments;
+use taste_data::InMemory;
 use taste_detector::{Detector, Engine, Fit, Method, Named, Settings};
 use taste_engine::{Backend, Model};
 use taste_onnx::{DimSpec, ElemType, builders, proto::GraphProto};
@@ -76,8 +76,7 @@ pub(crate) fn seeds() -> Result<Vec<(&'static str, Detector)>, Box<dyn Error>> {
 
 /// A detector of few samples.
 fn fitted(model: &Model, method: Arc<dyn Method>, map: bool) -> Result<Detector, Box<dyn Error>> {
-    let settings =
-        Settings { alpha: 0.2, held_out: 60, map: Some(map), ..Settings::default() };
+    let settings = Settings { alpha: 0.2, held_out: 60, map: Some(map), ..Settings::default() };
     let engine = Engine { backend: Backend::RTEN, threads: 1 };
     Ok(Fit::new(model, method).settings(settings).engine(engine).run(&samples(160, 2), None)?)
 }

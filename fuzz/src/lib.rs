@@ -25,7 +25,8 @@ pub fn check_model(bytes: &[u8]) {
     let Ok(model) = Model::from_bytes("fuzz", bytes) else { return };
     let wants = Wants { gradient: true, laplacian: true, ..Wants::default() };
     for method in [LaplacianMethod::AUTO, LaplacianMethod::EXACT] {
-        let request = Request { laplacian_method: method, wants, memory: 1 << 20, ..Request::default() };
+        let request =
+            Request { laplacian_method: method, wants, memory: 1 << 20, ..Request::default() };
         match model.derive(&request) {
             Err(e) => drop(e.to_string()),
             Ok(derived) => {

@@ -4,6 +4,7 @@ mod common;
 mod cuts;
 mod decision;
 mod file;
+mod hostile;
 mod parts;
 mod passes;
 mod run;
