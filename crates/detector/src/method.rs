@@ -32,6 +32,7 @@ pub trait Method: fmt::Debug + Send + Sync {
 
 /// What a method needs of the data, and what it leaves in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Needs {
     /// Whether it learns from training samples, which then can't calibrate.
     pub learns: bool,

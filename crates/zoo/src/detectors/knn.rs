@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ndarray::Axis;
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
@@ -95,14 +96,26 @@ impl Method for Knn {
                 }
                 let rows = job.draft.rows();
                 let mut b = job.draft.build();
-                let turned: Vec<f64> = bank.t().iter().map(|&v| f64::from(v)).collect();
-                let bank = b.graph_mut().stored(Tensor::floats(&[width, count], turned)?);
-                // Of unit vectors, ‖x − y‖² = 2 − 2x·y: the k-th largest product is the k-th smallest distance.
-                let products = functions::matmul(&mut b, unit, bank)?;
-                let [nearest, _] = functions::top_k(&mut b, products, 1, k)?;
+                // About the mean of the bank, numbers are no larger than distances, and their differences keep their digits.
+                let bank = bank.mapv(f64::from);
+                let mean = bank.mean_axis(Axis(0)).unwrap_or_default();
+                let bank = bank - &mean;
+                let squares = bank.map_axis(Axis(1), |row| row.dot(&row));
+                let mut stored = |shape: &[usize], values: Vec<f64>| -> Result<Id, OpError> {
+                    Ok(b.graph_mut().stored(Tensor::floats(shape, values)?))
+                };
+                let mean = stored(&[1, width], mean.to_vec())?;
+                let turned = stored(&[width, count], bank.t().iter().copied().collect())?;
+                let squares = stored(&[1, count], squares.to_vec())?;
+                // ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y, and ‖x‖² is the same for every y.
+                let x = b.sub(unit, mean)?;
+                let products = functions::matmul(&mut b, x, turned)?;
+                let twice = b.scale(products, -2.0)?;
+                let relative = b.add(twice, squares)?;
+                let [nearest, _] = functions::bottom_k(&mut b, relative, 1, k)?;
                 let kth = functions::slice(&mut b, nearest, 1, k - 1, 1)?;
-                let twice = b.scale(kth, -2.0)?;
-                let square = b.offset(twice, 2.0)?;
+                let own = functions::square_sum(&mut b, x, 1)?;
+                let square = b.add(kth, own)?;
                 let square = functions::relu(&mut b, square)?;
                 let distance = functions::sqrt(&mut b, square)?;
                 let mut statistic = Statistic::new(b.reshape(distance, &[rows])?);
