@@ -96,6 +96,30 @@ pub fn suggestion<'n>(names: impl IntoIterator<Item = &'n str>, name: &str) -> O
         .map(|(_, known)| known.to_owned())
 }
 
+/// Declares the modules of a table and the table itself, so that an entry is one line.
+///
+/// ```ignore
+/// taste_choice::table! {
+///     /// Every aggregate.
+///     pub AGGREGATES: [AggregateKind] = {
+///         l2::KIND,
+///         max::KIND,
+///         profile::KIND | KIND_WITH_SCORE,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! table {
+    (
+        $(#[$about:meta])*
+        $vis:vis $name:ident: [$entry:ty] = { $($module:ident :: $($item:ident)|+),+ $(,)? }
+    ) => {
+        $(mod $module;)+
+        $(#[$about])*
+        $vis const $name: &[$entry] = &[$($($module::$item,)+)+];
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

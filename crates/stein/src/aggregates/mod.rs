@@ -2,12 +2,6 @@
 //!
 //! The plain sum is not among them: probabilities add up to one, so Σ r ≡ 0.
 
-mod class;
-mod l2;
-mod max;
-mod predicted;
-mod profile;
-
 use std::{fmt, sync::Arc};
 
 use taste_choice::{Arguments, Choice, Entry, pick};
@@ -90,9 +84,16 @@ impl Entry for AggregateKind {
     }
 }
 
-/// Every aggregate.
-pub const AGGREGATES: &[AggregateKind] =
-    &[l2::KIND, max::KIND, predicted::KIND, class::KIND, profile::KIND, profile::KIND_WITH_SCORE];
+taste_choice::table! {
+    /// Every aggregate.
+    pub AGGREGATES: [AggregateKind] = {
+        l2::KIND,
+        max::KIND,
+        predicted::KIND,
+        class::KIND,
+        profile::KIND | KIND_WITH_SCORE,
+    }
+}
 
 /// Reads an aggregate as the user writes it.
 pub fn parse(text: &str) -> Result<Arc<dyn Aggregate>, Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use taste_choice::{Arguments, Choice, Entry, pick};
 
-use super::{FieldSpec, ddpm, gaussian, gmm, kde, log_density, network, standard_normal};
+use super::{FAMILIES, FieldSpec};
 use crate::Error;
 
 /// What the entries of the table are called in messages.
@@ -24,17 +24,6 @@ impl Entry for FieldFamily {
         &self.choice
     }
 }
-
-/// The families of this crate.
-pub const FAMILIES: &[FieldFamily] = &[
-    standard_normal::FAMILY,
-    gaussian::FAMILY,
-    gmm::FAMILY,
-    kde::FAMILY,
-    network::FAMILY,
-    log_density::FAMILY,
-    ddpm::FAMILY,
-];
 
 /// Families of several crates. A later one takes the place of an earlier one of the same name.
 #[derive(Clone, Debug)]

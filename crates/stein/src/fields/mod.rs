@@ -5,20 +5,13 @@
 //! with families that other crates bring.
 
 mod card;
-mod ddpm;
 mod families;
-mod gaussian;
-mod gmm;
-mod kde;
 mod learn;
-mod log_density;
 mod map;
-mod network;
 mod noise;
 mod rows;
 mod shrinkage;
 mod spectrum;
-mod standard_normal;
 mod summary;
 #[cfg(test)]
 mod testing;
@@ -36,10 +29,23 @@ use crate::Error;
 
 pub use card::{Card, Steps};
 pub use ddpm::{FAMILY as DDPM, KEYS as DDPM_KEYS, diffusion};
-pub use families::{FAMILIES, Families, FieldFamily, KIND, parse};
+pub use families::{Families, FieldFamily, KIND, parse};
 pub use learn::fit;
 pub use map::{Coordinates, InputMap, Mapped, Through};
 pub use spectrum::spectrum;
+
+taste_choice::table! {
+    /// The families of this crate.
+    pub FAMILIES: [FieldFamily] = {
+        standard_normal::FAMILY,
+        gaussian::FAMILY,
+        gmm::FAMILY,
+        kde::FAMILY,
+        network::FAMILY,
+        log_density::FAMILY,
+        ddpm::FAMILY,
+    }
+}
 
 /// A field s(y), ready to become part of a graph.
 pub trait Field: fmt::Debug + Send + Sync {

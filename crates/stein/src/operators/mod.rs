@@ -1,11 +1,5 @@
 //! Operators: what is made of a function f of the model and the field s. One file and one line in [`OPERATORS`] each.
 
-mod first_order;
-mod first_order_norm;
-mod langevin;
-mod no_laplacian;
-mod score_only;
-
 use std::{fmt, sync::Arc};
 
 use taste_choice::{Arguments, Choice, Entry, pick};
@@ -69,14 +63,16 @@ impl Entry for OperatorKind {
     }
 }
 
-/// Every operator.
-pub const OPERATORS: &[OperatorKind] = &[
-    langevin::KIND,
-    no_laplacian::KIND,
-    score_only::KIND,
-    first_order::KIND,
-    first_order_norm::KIND,
-];
+taste_choice::table! {
+    /// Every operator.
+    pub OPERATORS: [OperatorKind] = {
+        langevin::KIND,
+        no_laplacian::KIND,
+        score_only::KIND,
+        first_order::KIND,
+        first_order_norm::KIND,
+    }
+}
 
 /// The default: Δf + s·∇f.
 pub fn langevin() -> Arc<dyn Operator> {

@@ -14,7 +14,7 @@ use taste_detector::{
 use taste_graph::{Build, Id, OpError, Tensor};
 use taste_ops::functions;
 
-pub(super) static FAMILY: Knn = Knn { k: 50, most: 50_000 };
+pub(super) const FAMILY: &dyn Family = &Knn { k: 50, most: 50_000 };
 
 const CHOICE: Choice = Choice {
     name: "knn",
@@ -29,7 +29,7 @@ const TINY: f64 = 1e-12;
 
 /// The distance to the k-th nearest neighbour.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Knn {
+struct Knn {
     k: usize,
     /// Training rows that are kept at most: a uniform draw of them.
     most: usize,

@@ -6,7 +6,7 @@ use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{Error, Family, Job, Method, Named, Needs, Statistic, Step, refused};
 use taste_ops::functions;
 
-pub(super) static FAMILY: Msp = Msp { temperature: 1.0 };
+pub(super) const FAMILY: &dyn Family = &Msp { temperature: 1.0 };
 
 const CHOICE: Choice = Choice {
     name: "msp",
@@ -16,7 +16,7 @@ const CHOICE: Choice = Choice {
 
 /// 1 − max softmax(z/T).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Msp {
+struct Msp {
     temperature: f64,
 }
 
