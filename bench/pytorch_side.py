@@ -127,7 +127,7 @@ def seeded(net):
 
 
 def mnist_net():
-    """The paper's MNIST classifier on 64x64 pictures."""
+    """The paper's MNIST classifier on 64x64 images."""
     layers, inputs = [], 1
     for depth, width in enumerate((64, 192, 384, 256, 256)):
         layers += [nn.Conv2d(inputs, width, 3, padding=1), nn.ReLU()] + [nn.AvgPool2d(2)] * (depth < 2)
@@ -180,7 +180,7 @@ def cifar(path, count):
 
 
 def digits(path, count):
-    """Pictures of an IDX file in the middle of 64x64 pixels."""
+    """Images of an IDX file in the middle of 64x64 pixels."""
     with gzip.open(path) as file:
         pixels = np.frombuffer(file.read(16 + 784 * count)[16:], np.uint8).reshape(-1, 1, 28, 28)
     return nn.functional.pad(torch.from_numpy(pixels / np.float32(255)), (18, 18, 18, 18))

@@ -4,6 +4,7 @@ mod args;
 mod demo;
 mod derive;
 mod detect;
+mod duration;
 mod edit;
 mod explain;
 mod files;
@@ -24,7 +25,6 @@ mod summary;
 mod table;
 mod train;
 mod training_bar;
-mod words;
 
 use std::{
     io::{self, Write},

@@ -204,7 +204,7 @@ fn one(batch: &Tested, report: &Report<'_>, detector: &Detector, top: usize) -> 
     text
 }
 
-/// `row 3, column 5` for pictures, `entry 3` for vectors.
+/// `row 3, column 5` for images, `entry 3` for vectors.
 fn place(position: &[usize], shape: &[usize]) -> String {
     let Some(axis) = channel_axis(shape) else {
         return match position {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use taste_train::Progress as Step;
 
-use crate::{progress::Progress, table::number, tell, words};
+use crate::{duration, progress::Progress, table::number, tell};
 
 /// Shows steps, loss, rate and the time that is left, and says when a run goes on from an earlier one.
 pub(crate) struct TrainingBar {
@@ -36,7 +36,7 @@ impl TrainingBar {
                 "loss {}{held_out}, rate {}, {} left",
                 number(step.point.loss),
                 number(step.rate),
-                words::time(step.left)
+                duration::time(step.left)
             ),
         );
         if step.point.step == step.steps {

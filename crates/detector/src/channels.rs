@@ -1,4 +1,4 @@
-//! Where pictures keep their channels.
+//! Where images keep their channels.
 
 use ndarray::{ArrayD, Axis};
 
@@ -12,7 +12,7 @@ pub fn channel_axis(sample_shape: &[usize]) -> Option<usize> {
     }
 }
 
-/// Maps, one a row, summed over channels: what is left has the axes of a picture.
+/// Maps, one a row, summed over channels: what is left has the axes of an image.
 pub fn over_channels(maps: &ArrayD<f32>) -> ArrayD<f32> {
     match maps.shape().get(1..).and_then(channel_axis) {
         Some(axis) => maps.sum_axis(Axis(axis + 1)),

@@ -25,10 +25,10 @@ pub(crate) struct DataArgs {
     /// Divide by this after that
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     pub(crate) std: Vec<f32>,
-    /// Bring pictures to this height and width
+    /// Bring images to this height and width
     #[arg(long, value_name = "HxW", help_heading = "Data")]
     resize: Option<String>,
-    /// Put a margin of zeros around pictures up to this height and width
+    /// Put a margin of zeros around images up to this height and width
     #[arg(long, value_name = "HxW", help_heading = "Data")]
     pad: Option<String>,
     /// The column of a table that holds the label, which is no input
@@ -40,7 +40,7 @@ pub(crate) struct DataArgs {
     /// The columns of a table to leave out
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     exclude: Vec<String>,
-    /// Leave out pictures and lines that can't be read, and say how many
+    /// Leave out images and lines that can't be read, and say how many
     #[arg(long, help_heading = "Data")]
     skip_bad: bool,
 }

@@ -13,7 +13,7 @@ pub(crate) struct DetectArgs {
     /// The detector
     #[arg(value_name = "DETECTOR.onnx")]
     pub(crate) detector: PathBuf,
-    /// Leave out pictures and lines that can't be read, and say how many
+    /// Leave out images and lines that can't be read, and say how many
     #[arg(long)]
     pub(crate) skip_bad: bool,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct DetectArgs {
 Examples:
   taste score detector.onnx new.npy                  a table on standard output
   taste score detector.onnx new.npy -o scores.csv    also .jsonl, .parquet and .npy
-  taste score detector.onnx pictures/ --json | jq 'select(.flag)'")]
+  taste score detector.onnx images/ --json | jq 'select(.flag)'")]
 pub(crate) struct ScoreArgs {
     #[command(flatten)]
     pub(crate) with: DetectArgs,
@@ -80,13 +80,13 @@ pub(crate) struct TestArgs {
     pub(crate) seed: u64,
 }
 
-/// Show where samples differ: maps for pictures, ranked columns for tables
+/// Show where samples differ: maps for images, ranked columns for tables
 ///
-/// Colours have one scale for the whole calibration data, never one for each picture, and the conformal threshold for the
+/// Colours have one scale for the whole calibration data, never one for each image, and the conformal threshold for the
 /// largest entry of a map is drawn as an outline. For tables, columns are ranked by their part of the residual in standard
 /// deviations of calibration samples, and the threshold is a mark on each bar.
 ///
-/// The folder gets `maps.npy` (a row for every row of the data), `overview.png`, a picture for every sample drawn, and the
+/// The folder gets `maps.npy` (a row for every row of the data), `overview.png`, an image for every sample drawn, and the
 /// report as `explain.json`. Files that an earlier run wrote there, by its explain.json, are replaced or removed; other
 /// files stay as they are, and if one is in the way nothing is written.
 #[derive(Args)]

@@ -19,7 +19,7 @@ Examples:
   taste import ddpm-cifar10-32/ -o unet.onnx
   taste import resnet50.safetensors -o clf.onnx
   taste import resnet18_cifar.pth --mean 0.4914,0.4822,0.4465 --std 0.2023,0.1994,0.2010 -o clf.onnx
-      a classifier that takes pictures in [0, 1] and normalises them itself
+      a classifier that takes images in [0, 1] and normalises them itself
   taste fit --model clf.onnx --score ddpm:ddpm-cifar10-32/,t=50 --data train.bin -o detector.onnx
       a folder of diffusers may stand for its noise predictor")]
 pub(crate) struct ImportArgs {
@@ -29,7 +29,7 @@ pub(crate) struct ImportArgs {
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL.onnx")]
     pub(crate) out: PathBuf,
-    /// Height and width of pictures [default: what config.json says; 224x224 for a classifier whose first kernel is
+    /// Height and width of images [default: what config.json says; 224x224 for a classifier whose first kernel is
     /// larger than 3x3, else 32x32]
     #[arg(long, value_name = "HxW")]
     size: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct ImportArgs {
     /// maximum) [default: cifar if its first kernel is 3x3, else imagenet]
     #[arg(long)]
     stem: Option<Stem>,
-    /// Let a classifier subtract this from pictures: one number, or one for each channel
+    /// Let a classifier subtract this from images: one number, or one for each channel
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
     mean: Vec<f32>,
     /// Let it divide by this after that

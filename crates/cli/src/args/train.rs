@@ -73,7 +73,7 @@ pub(crate) struct ScoreTrainingArgs {
 
 /// Train a classifier on samples with labels
 ///
-/// Labels are whole numbers from 0 on: of IDX and CIFAR files, of folders of pictures by class, in an npz archive, or in the
+/// Labels are whole numbers from 0 on: of IDX and CIFAR files, of folders of images by class, in an npz archive, or in the
 /// column of a table.
 #[derive(Args)]
 #[command(after_help = "\
@@ -114,13 +114,13 @@ pub(crate) struct RegressorArgs {
 /// What all training has in common.
 #[derive(Args)]
 pub(crate) struct LearnArgs {
-    /// Training data: .npy, .npz, .csv, .parquet, IDX, CIFAR binary, a folder of pictures; some may be gzipped
+    /// Training data: .npy, .npz, .csv, .parquet, IDX, CIFAR binary, a folder of images; some may be gzipped
     #[arg(long, value_name = "DATA")]
     pub(crate) data: PathBuf,
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL.onnx")]
     pub(crate) out: PathBuf,
-    /// Write a page with curves and pictures, too
+    /// Write a page with curves and images, too
     #[arg(long, value_name = "PAGE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Print JSON
@@ -148,7 +148,7 @@ pub(crate) struct LearnArgs {
     /// Scale gradients down to this norm
     #[arg(long, value_name = "NORM", default_value_t = 1.0, help_heading = "Training")]
     pub(crate) clip: f64,
-    /// Mirror pictures, move them by up to so many pixels: flip, shift=2 or both
+    /// Mirror images, move them by up to so many pixels: flip, shift=2 or both
     #[arg(
         long,
         value_name = "LIST",

@@ -10,7 +10,7 @@ use super::{
     glyph::{Pose, Shape},
 };
 
-/// The noise that every picture has.
+/// The noise that every image has.
 const NOISE: f64 = 0.05;
 
 /// A shift.
@@ -74,7 +74,7 @@ impl Change {
         }
     }
 
-    /// A picture and its class. The same number gives the same glyph under every change.
+    /// An image and its class. The same number gives the same glyph under every change.
     pub(super) fn sample(self, seed: u64, number: u64) -> (Array2<f32>, Option<usize>) {
         let mut usual = Random::stream(seed, number);
         let mut random = Random::stream(!seed, number);
@@ -90,30 +90,30 @@ impl Change {
             Self::Turned => pose.angle += FRAC_PI_4,
             _ => {}
         }
-        let mut picture = pose.picture(shape);
+        let mut image = pose.image(shape);
         match self {
-            Self::Blurred => picture = canvas::blur(&picture, 1.5),
+            Self::Blurred => image = canvas::blur(&image, 1.5),
             Self::Struck => {
                 let (sin, cos) = (TAU * random.uniform()).sin_cos();
                 let far = SIDE as f64;
                 let [x, y] = pose.centre.map(|v| v + 4.0 * (random.uniform() - 0.5));
                 let ends = [[x - far * cos, y - far * sin], [x + far * cos, y + far * sin]];
-                canvas::stroke(&mut picture, &ends, pose.thickness, pose.ink);
+                canvas::stroke(&mut image, &ends, pose.thickness, pose.ink);
             }
             Self::Covered => {
                 let at = [1 + random.below(8), 1 + random.below(8)];
-                canvas::cover(&mut picture, at, 7);
+                canvas::cover(&mut image, at, 7);
             }
             _ => {}
         }
-        picture.mapv_inplace(|v| v + single(NOISE * usual.normal()));
+        image.mapv_inplace(|v| v + single(NOISE * usual.normal()));
         match self {
             Self::Noisy => {
                 let more = NOISE * 48f64.sqrt();
-                picture.mapv_inplace(|v| v + single(more * random.normal()));
+                image.mapv_inplace(|v| v + single(more * random.normal()));
             }
             Self::Rim => {
-                for ((row, column), value) in picture.indexed_iter_mut() {
+                for ((row, column), value) in image.indexed_iter_mut() {
                     if [row, column].iter().any(|&at| at == 0 || at == SIDE - 1) {
                         *value += single(0.2 * random.normal());
                     }
@@ -121,7 +121,7 @@ impl Change {
             }
             _ => {}
         }
-        (picture, shape.label())
+        (image, shape.label())
     }
 
     /// Samples as the classifier takes them.
@@ -129,21 +129,20 @@ impl Change {
         let mut values = Vec::with_capacity(count * SIDE * SIDE);
         let mut labels = Vec::with_capacity(count);
         for number in 0..count as u64 {
-            let (picture, label) = self.sample(seed, number);
-            values.extend(picture);
+            let (image, label) = self.sample(seed, number);
+            values.extend(image);
             labels.push(label);
         }
         let shape = IxDyn(&[count, 1, SIDE, SIDE]);
-        let pictures =
-            ArrayD::from_shape_vec(shape, values).expect("as many pixels as pictures have");
-        Glyphs { pictures, labels }
+        let images = ArrayD::from_shape_vec(shape, values).expect("as many pixels as images have");
+        Glyphs { images, labels }
     }
 }
 
-/// Pictures with their classes.
+/// Images with their classes.
 pub(super) struct Glyphs {
     /// N × 1 × height × width.
-    pub(super) pictures: ArrayD<f32>,
+    pub(super) images: ArrayD<f32>,
     pub(super) labels: Vec<Option<usize>>,
 }
 
@@ -155,14 +154,14 @@ mod tests {
     fn samples_depend_on_seed_and_number_alone() {
         for change in Change::ALL {
             let (all, some) = (change.batch(5, 8), change.batch(5, 3));
-            assert_eq!(some.pictures, all.pictures.slice_axis(ndarray::Axis(0), (..3).into()));
+            assert_eq!(some.images, all.images.slice_axis(ndarray::Axis(0), (..3).into()));
             assert_eq!(some.labels, all.labels[..3]);
-            assert_ne!(change.batch(6, 8).pictures, all.pictures);
+            assert_ne!(change.batch(6, 8).images, all.images);
         }
     }
 
     #[test]
-    fn a_change_leaves_the_glyph_and_alters_its_picture() {
+    fn a_change_leaves_the_glyph_and_alters_its_image() {
         for change in Change::ALL.into_iter().skip(1) {
             let mut changed = 0.0f32;
             for number in 0..50 {

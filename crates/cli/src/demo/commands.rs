@@ -17,7 +17,7 @@ pub(super) fn next(folder: &Path) -> Vec<Command> {
     let with = [
         (format!("taste score {detector} {new}"), "score, p-value and flag of every sample"),
         (format!("taste test {detector} {new}"), "does the batch differ, and by how much?"),
-        (format!("taste explain {detector} {new} -o maps"), "where samples differ, as pictures"),
+        (format!("taste explain {detector} {new} -o maps"), "where samples differ, as images"),
         (
             format!(
                 "taste fit --model {} --score {SCORE} --data {} --calibration {} -o again.onnx",

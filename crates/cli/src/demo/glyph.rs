@@ -69,7 +69,7 @@ fn corners(count: u32, radius: f64, turn: f64) -> Vec<Point> {
         .collect()
 }
 
-/// How a shape lies on its picture and how it is drawn.
+/// How a shape lies on its image and how it is drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Pose {
     pub(super) centre: Point,
@@ -106,13 +106,13 @@ impl Pose {
         ]
     }
 
-    pub(super) fn picture(&self, shape: Shape) -> Array2<f32> {
-        let mut picture = canvas::black();
+    pub(super) fn image(&self, shape: Shape) -> Array2<f32> {
+        let mut image = canvas::black();
         for line in shape.lines() {
             let line: Vec<Point> = line.into_iter().map(|p| self.place(p)).collect();
-            canvas::stroke(&mut picture, &line, self.thickness, self.ink);
+            canvas::stroke(&mut image, &line, self.thickness, self.ink);
         }
-        picture
+        image
     }
 }
 
@@ -123,8 +123,8 @@ mod tests {
     /// The mean of many drawings of a shape.
     fn mean(shape: Shape, seed: u64) -> Array2<f32> {
         let mut random = Random::new(seed);
-        let drawn = (0..400).map(|_| Pose::draw(&mut random).picture(shape));
-        drawn.fold(canvas::black(), |sum, picture| sum + picture) / 400.0
+        let drawn = (0..400).map(|_| Pose::draw(&mut random).image(shape));
+        drawn.fold(canvas::black(), |sum, image| sum + image) / 400.0
     }
 
     #[test]
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn shapes_lie_within_their_picture() {
+    fn shapes_lie_within_their_image() {
         let mut random = Random::new(3);
         for _ in 0..200 {
             for shape in Shape::KNOWN {
-                let picture = Pose::draw(&mut random).picture(shape);
+                let image = Pose::draw(&mut random).image(shape);
                 let corners = [[0, 0], [0, 15], [15, 0], [15, 15]];
-                assert!(corners.iter().all(|&at| picture[at] < 0.5), "{shape:?}");
-                assert!(picture.iter().all(|v| (0.0..=1.0).contains(v)) && picture.sum() > 8.0);
+                assert!(corners.iter().all(|&at| image[at] < 0.5), "{shape:?}");
+                assert!(image.iter().all(|v| (0.0..=1.0).contains(v)) && image.sum() > 8.0);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The glyphs: a classifier of small pictures, a detector, and shifts of several kinds.
+//! The glyphs: a classifier of small images, a detector, and shifts of several kinds.
 
 use anyhow::{Context, Result};
 use ndarray::{ArrayD, Axis};
@@ -83,7 +83,7 @@ impl Row {
 pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     let train = Change::Nothing.batch(seeds.of("glyphs, training"), size.glyphs);
     let labels = train.labels.iter().flatten().map(|&label| label as i64).collect();
-    let samples = InMemory::new("glyphs-train.npy", train.pictures.clone()).with_labels(labels);
+    let samples = InMemory::new("glyphs-train.npy", train.images.clone()).with_labels(labels);
     let network = Network::new(&[1, SIDE, SIDE])
         .conv(8, 3)
         .relu()
@@ -109,7 +109,7 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     let model = Model::from_onnx("glyphs.onnx", trained.model()?.onnx().clone());
     watch.say("fitting the detector of glyphs");
     let held_out = Change::Nothing.batch(seeds.of("glyphs, calibration"), size.calibration);
-    let calibration = InMemory::new("glyphs-calibration.npy", held_out.pictures.clone());
+    let calibration = InMemory::new("glyphs-calibration.npy", held_out.images.clone());
     let method = taste_catalog::method("stein", &Named::new().with("score-model", SCORE))?;
     let seed = seeds.of("glyphs, detector");
     let detector = Fit::new(&model, method)
@@ -117,7 +117,7 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
         .run(&samples, Some(&calibration))?;
     watch.say("scoring shifts of glyphs");
     let rows = rows(size, seeds, &model, &detector)?;
-    Ok(Found { model, detector, train: train.pictures, calibration: held_out.pictures, rows })
+    Ok(Found { model, detector, train: train.images, calibration: held_out.images, rows })
 }
 
 fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result<Vec<Row>> {
@@ -138,12 +138,12 @@ fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result
     let mut rows = Vec::new();
     for change in Change::ALL {
         let glyphs = change.batch(seeds.of("glyphs, new"), size.batch);
-        let feed = Value::from(glyphs.pictures.clone());
+        let feed = Value::from(glyphs.images.clone());
         let logits = session.run(&[(&facts.input, &feed)])?;
         let logits = logits.first().context("the model gave nothing")?.to_f32();
         let predicted: Vec<usize> =
             logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
-        let scores = scorer.score(glyphs.pictures.view())?;
+        let scores = scorer.score(glyphs.images.view())?;
         let mut batch = Batch::new(detector, seed);
         batch.add(&scores)?;
         tests.test(change.name(), 0, &batch)?;

@@ -22,7 +22,7 @@ pub(super) fn all(
     let path = |name: &str| folder.join(name);
     let new = seeds.of("glyphs, left");
     let (fresh, struck) = (Change::Nothing.batch(new, NEW), Change::Struck.batch(!new, NEW));
-    let new = ndarray::concatenate(Axis(0), &[fresh.pictures.view(), struck.pictures.view()])?;
+    let new = ndarray::concatenate(Axis(0), &[fresh.images.view(), struck.images.view()])?;
     plane.model.onnx().save(&path("plane.onnx"))?;
     plane.detector.save(&path("plane-detector.onnx"))?;
     found.model.onnx().save(&path("glyphs.onnx"))?;

@@ -56,7 +56,7 @@ pub(super) fn bars(
             beyond(&sample.map, names, facts.threshold)
         ))
         .ranked(SHOWN);
-        files::write(&sample.picture, &figure.to_png()?)?;
+        files::write(&sample.image, &figure.to_png()?)?;
     }
     let figure = ranked("Columns by the size of their part".to_owned(), &overall.deviations())
         .label("root mean square part, in standard deviations of calibration samples")

@@ -1,4 +1,4 @@
-//! The folder that maps and pictures go to: an earlier run's files are replaced, nothing else is touched.
+//! The folder that maps and images go to: an earlier run's files are replaced, nothing else is touched.
 
 use std::{
     fs::{self, File},
@@ -16,16 +16,16 @@ pub(super) const REPORT: &str = "explain.json";
 pub(super) const MAPS: &str = "maps.npy";
 pub(super) const OVERVIEW: &str = "overview.png";
 
-/// The picture of a sample.
-pub(super) fn picture(sample: usize) -> String {
+/// The image of a sample.
+pub(super) fn image(sample: usize) -> String {
     format!("sample-{sample:06}.png")
 }
 
 /// Whether `explain` gives files such a name.
 fn is_ours(name: &str) -> bool {
     let number = name.strip_prefix("sample-").and_then(|rest| rest.strip_suffix(".png"));
-    let is_picture = number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()));
-    is_picture || [REPORT, MAPS, OVERVIEW].contains(&name)
+    let is_image = number.is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()));
+    is_image || [REPORT, MAPS, OVERVIEW].contains(&name)
 }
 
 /// What an earlier run says that it wrote.

@@ -2,8 +2,8 @@
 
 mod columns;
 mod folder;
+mod images;
 mod maps;
-mod pictures;
 
 use std::{
     collections::BTreeMap,
@@ -51,7 +51,7 @@ struct Explained {
     beyond: usize,
     /// The columns or places with the largest parts.
     top: Vec<Part>,
-    picture: PathBuf,
+    image: PathBuf,
     #[serde(skip)]
     values: ArrayD<f32>,
     #[serde(skip)]
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     } else {
         let scale = Scale::diverging(facts.scale.max(facts.threshold));
         let options = detector.reading();
-        pictures::pictures(args, &report.explained, &scale, facts.threshold, &options)?
+        images::images(args, &report.explained, &scale, facts.threshold, &options)?
     };
     if with.json {
         print_json(&report)?;
@@ -161,7 +161,7 @@ impl<'a> Drawing<'a> {
                     parts: single_parts(scores, i),
                     beyond,
                     top: Vec::new(),
-                    picture: args.out.join(folder::picture(index)),
+                    image: args.out.join(folder::image(index)),
                     values: chunk.values.index_axis(Axis(0), i).to_owned(),
                     map: own,
                 });
@@ -179,7 +179,7 @@ impl<'a> Drawing<'a> {
             sample.top = largest(&sample.map, own.as_ref(), &names, NAMED);
         }
         let mut files = vec![MAPS.to_owned(), OVERVIEW.to_owned(), REPORT.to_owned()];
-        files.extend(explained.iter().map(|sample| folder::picture(sample.index)));
+        files.extend(explained.iter().map(|sample| folder::image(sample.index)));
         let in_sd = deviations.map(|_| sizes.deviations());
         let report = Report {
             detector: &args.with.detector,

@@ -5,8 +5,8 @@ use taste_train::{Fitted, HeldOut, Level, Point, Sliced};
 
 use crate::{
     args::LearnArgs,
+    duration,
     table::{Table, count, grouped, number},
-    words,
 };
 
 use super::{
@@ -124,8 +124,9 @@ impl Outcome {
             "steps",
             format!("{} of {}{early}{resumed}", self.steps, count(self.batch, "sample")),
         ));
-        let time =
-            words::time(std::time::Duration::try_from_secs_f64(self.seconds).unwrap_or_default());
+        let time = duration::time(
+            std::time::Duration::try_from_secs_f64(self.seconds).unwrap_or_default(),
+        );
         facts.push(("time", format!("{time}, {:.0} samples a second", self.samples_per_second)));
         if self.skipped > 0 {
             let skipped = count(self.skipped, "sample");

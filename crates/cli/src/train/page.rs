@@ -9,8 +9,8 @@ use taste_train::Fitted;
 
 use super::{outcome::Outcome, run::Run};
 
-/// Pictures that are drawn, and how many stand side by side.
-const PICTURES: (usize, usize) = (32, 8);
+/// Images that are drawn, and how many stand side by side.
+const IMAGES: (usize, usize) = (32, 8);
 /// Points that are drawn of tables.
 const POINTS: usize = 400;
 
@@ -20,8 +20,8 @@ pub(super) fn of_score(fitted: &Fitted, outcome: &Outcome, run: &Run<'_>) -> Res
     if outcome.levels.len() > 1 {
         page = page.section(levels(outcome));
     }
-    let pictures = fitted.trained().network().sample_shape().len() == 3;
-    let count = if pictures { PICTURES.0 } else { POINTS };
+    let images = fitted.trained().network().sample_shape().len() == 3;
+    let count = if images { IMAGES.0 } else { POINTS };
     let drawn = fitted.draw(count, run.args.seed, &run.backend, run.threads)?;
     let real = fitted.some_held_out(count);
     Ok(page.section(samples(fitted, &drawn, &real)).footer(footer(run.args.seed)).to_html())
@@ -128,16 +128,16 @@ fn samples(fitted: &Fitted, drawn: &ArrayD<f32>, real: &ArrayD<f32>) -> Section 
     }
 }
 
-/// Pictures side by side, as dark and bright as real ones are.
+/// Images side by side, as dark and bright as real ones are.
 fn grid(of: &ArrayD<f32>, real: &ArrayD<f32>) -> Heatmap {
     let range = if real.is_empty() { of } else { real };
     let low = range.iter().copied().fold(f32::INFINITY, f32::min);
     let high = range.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let panels = of.axis_iter(Axis(0)).take(PICTURES.0).filter_map(|sample| {
+    let panels = of.axis_iter(Axis(0)).take(IMAGES.0).filter_map(|sample| {
         let sample = sample.into_dimensionality::<Ix3>().ok()?;
         Image::from_sample(&sample, low, high).ok().map(Panel::image)
     });
-    Heatmap::grid(panels.collect(), PICTURES.1, Scale::diverging(1.0)).pixel(3)
+    Heatmap::grid(panels.collect(), IMAGES.1, Scale::diverging(1.0)).pixel(3)
 }
 
 fn pairs(of: &ArrayD<f32>) -> Vec<(f64, f64)> {

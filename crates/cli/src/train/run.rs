@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
         Ok(Self { args, backend, threads, checkpoint, every })
     }
 
-    /// Opens the data. Pictures without an axis of channels get one.
+    /// Opens the data. Images without an axis of channels get one.
     pub(super) fn open(
         &self,
         options: impl Fn(Option<Vec<usize>>) -> Result<Options>,

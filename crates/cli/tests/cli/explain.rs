@@ -26,8 +26,8 @@ fn maps_and_bars_of_a_table() {
     assert_eq!(found.len(), 6);
     assert_eq!(found[..3], ["explain.json", "maps.npy", "overview.png"]);
     for name in &found[2..] {
-        let picture = image::open(place.path("out").join(name)).unwrap();
-        assert!(picture.width() > 100 && picture.height() > 50, "{name}");
+        let image = image::open(place.path("out").join(name)).unwrap();
+        assert!(image.width() > 100 && image.height() > 50, "{name}");
     }
     // The parts of a sample sum to its residual.
     let maps = array(&place.path("out/maps.npy")).1;
@@ -150,8 +150,8 @@ fn a_folder_holds_one_run_and_what_is_not_ours() {
     fs::write(place.path("out/mine.txt"), "kept").unwrap();
     place.ok("explain detector.onnx new.npy -o out --samples 2,7 -q");
     let names = ["explain.json", "maps.npy", "mine.txt", "overview.png"];
-    let pictures = ["sample-000002.png", "sample-000007.png"];
-    assert_eq!(files(&place, "out"), [&names[..], &pictures[..]].concat());
+    let images = ["sample-000002.png", "sample-000007.png"];
+    assert_eq!(files(&place, "out"), [&names[..], &images[..]].concat());
     let report: serde_json::Value =
         serde_json::from_slice(&fs::read(place.path("out/explain.json")).unwrap()).unwrap();
     assert_eq!(report["explained"][1]["index"], 7);

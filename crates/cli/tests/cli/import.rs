@@ -31,7 +31,7 @@ fn with(name: &str) -> Place {
     place
 }
 
-fn pictures(rows: usize, shape: [usize; 3]) -> ArrayD<f32> {
+fn images(rows: usize, shape: [usize; 3]) -> ArrayD<f32> {
     let [channels, height, width] = shape;
     ArrayD::from_shape_fn(vec![rows, channels, height, width], |at| {
         let place = at[0] * 31 + at[1] * 7 + at[2] * 5 + at[3] * 3;
@@ -61,7 +61,7 @@ fn weights_become_a_model_that_gives_what_the_library_gave() {
 #[test]
 fn a_folder_is_a_score_model_with_its_own_schedule() {
     let place = with("pipeline");
-    place.write("train.npy", &pictures(40, [3, 8, 8]));
+    place.write("train.npy", &images(40, [3, 8, 8]));
     let run = place.ok("import pipeline -o unet.onnx");
     assert!(run.out.contains("cosine, 1000 steps"), "{}", run.out);
     let check =
@@ -79,7 +79,7 @@ fn a_folder_is_a_score_model_with_its_own_schedule() {
 fn imported_parts_make_a_detector() {
     let place = with("plain");
     fs::copy(fixture("basic.pt"), place.path("basic.pt")).unwrap();
-    place.write("train.npy", &pictures(60, [3, 8, 8]));
+    place.write("train.npy", &images(60, [3, 8, 8]));
     place.ok("import basic.pt --size 8 -o clf.onnx");
     place.ok(
         "fit --model clf.onnx --score ddpm:plain,t=20 --data train.npy -o detector.onnx --seed 1 -q",

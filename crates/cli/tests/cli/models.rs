@@ -52,7 +52,7 @@ impl Network {
     }
 }
 
-/// A convolution, a `ReLU`, means over the picture and a dense layer to three classes. Sides may stay open.
+/// A convolution, a `ReLU`, means over the image and a dense layer to three classes. Sides may stay open.
 pub(crate) fn convolution(place: &Place, name: &str, sample: [usize; 3], open_sides: bool) {
     let mut random = Random::new(2);
     let mut graph = GraphProto { name: "convolution".into(), ..GraphProto::default() };
@@ -123,14 +123,13 @@ pub(crate) fn samples(rows: usize, shift: f32, seed: u64) -> Array2<f32> {
     values
 }
 
-/// Grey pictures in bytes: noise with a bright bar, upright or lying.
-pub(crate) fn pictures(rows: usize, height: usize, width: usize, seed: u64) -> ArrayD<u8> {
+/// Grey images in bytes: noise with a bright bar, upright or lying.
+pub(crate) fn images(rows: usize, height: usize, width: usize, seed: u64) -> ArrayD<u8> {
     let mut random = Random::new(seed);
     let mut values = ArrayD::zeros(IxDyn(&[rows, height, width]));
-    for mut picture in values.axis_iter_mut(Axis(0)) {
+    for mut image in values.axis_iter_mut(Axis(0)) {
         let (upright, at) = (random.below(2) == 0, random.below(height.min(width)));
-        for ((y, x), v) in
-            picture.view_mut().into_dimensionality::<Ix2>().unwrap().indexed_iter_mut()
+        for ((y, x), v) in image.view_mut().into_dimensionality::<Ix2>().unwrap().indexed_iter_mut()
         {
             let bar = if (if upright { x } else { y }) == at { 120 } else { 0 };
             *v = u8::try_from(40 + random.below(60) + bar).unwrap();

@@ -30,8 +30,8 @@ fn table(rows: usize) -> Place {
     place
 }
 
-/// `glyphs.npz`, pictures of 8 × 8 with a bright upper or lower half.
-fn pictures(place: &Place, name: &str) {
+/// `glyphs.npz`, images of 8 × 8 with a bright upper or lower half.
+fn images(place: &Place, name: &str) {
     let mut random = Random::new(4);
     let values = ArrayD::from_shape_fn(vec![300, 1, 8, 8], |at| {
         let bright = (at[2] < 4) == (at[0] % 2 == 0);
@@ -161,10 +161,10 @@ fn a_diffusion_model_s_file_tells_how_it_is_used() {
 }
 
 #[test]
-fn pictures_are_learned_from() {
+fn images_are_learned_from() {
     let place = Place::new();
-    pictures(&place, "pictures.npy");
-    let train = "train score --data pictures.npy --shape 1,8,8 --batch 16 --out score.onnx --report page.html --json -q";
+    images(&place, "images.npy");
+    let train = "train score --data images.npy --shape 1,8,8 --batch 16 --out score.onnx --report page.html --json -q";
     let told = place.json(&format!("{train} --steps 60 --augment shift=1"));
     let held_out = told["held_out"]["loss"].as_f64().unwrap();
     assert!(held_out < told["curve"][0]["loss"].as_f64().unwrap(), "{told}");
@@ -228,8 +228,8 @@ fn entry(place: &Place, file: &str, key: &str) -> serde_json::Value {
 #[test]
 fn files_say_whether_bytes_were_taken_as_they_are() {
     let place = Place::new();
-    pictures(&place, "pictures.npy");
-    let train = "train score --data pictures.npy --shape 1,8,8 --batch 16 --steps 60 -q --out";
+    images(&place, "images.npy");
+    let train = "train score --data images.npy --shape 1,8,8 --batch 16 --steps 60 -q --out";
     place.ok(&format!("{train} raw.onnx --raw"));
     place.ok(&format!("{train} scaled.onnx"));
     assert_eq!(entry(&place, "raw.onnx", "taste.score")["raw"], true);
@@ -237,7 +237,7 @@ fn files_say_whether_bytes_were_taken_as_they_are() {
     // However the data are read, the score sees what it learned from.
     for file in ["raw.onnx", "scaled.onnx"] {
         let inspect =
-            format!("inspect --score onnx:{file} --data pictures.npy --shape 1,8,8 --json -q");
+            format!("inspect --score onnx:{file} --data images.npy --shape 1,8,8 --json -q");
         let [raw, scaled] = ["--raw", ""].map(|flag| place.json(&format!("{inspect} {flag}")));
         let [raw, scaled] = [&raw, &scaled].map(|check| check["mean_norm"].as_f64().unwrap());
         assert!((255.0 * raw / scaled - 1.0).abs() < 1e-3, "{file}: {raw} {scaled}");

@@ -19,8 +19,8 @@ use crate::{Error, Value, View};
 
 /// A part's inputs take about this many bytes: a network's widest layer is some times wider, and the cache a few times larger.
 const PART: usize = 192 << 10;
-/// Layers over pictures are wider by this factor than layers over rows of numbers.
-const PICTURE: usize = 4;
+/// Layers over images are wider by this factor than layers over rows of numbers.
+const IMAGE: usize = 4;
 /// Fewer samples would read the weights too often.
 const FEWEST: usize = 8;
 
@@ -72,7 +72,7 @@ impl Samples {
                 if *rows.get_or_insert(found) != found {
                     return None;
                 }
-                let widened = if value.shape().len() > 2 { PICTURE } else { 1 };
+                let widened = if value.shape().len() > 2 { IMAGE } else { 1 };
                 elements += widened * value.shape().iter().product::<usize>();
             }
         }

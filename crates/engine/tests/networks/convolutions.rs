@@ -183,7 +183,7 @@ fn along_a_line_and_over_everything() {
 }
 
 #[test]
-fn far_beyond_the_picture() {
+fn far_beyond_the_image() {
     agrees_with_the_reference(
         &[with(
             node("Conv", &["image", "w"], "a"),

@@ -273,17 +273,17 @@ mod tests {
         // Two by two pixels of which the last never varies.
         let mut values = crate::fields::testing::normal_samples(4000, 4, 5);
         values.index_axis_mut(Axis(1), 3).fill(0.5);
-        let pictures = values.into_shape_with_order(vec![4000, 2, 2]).expect("2 × 2");
-        let pictures = InMemory::new("pictures", pictures);
+        let images = values.into_shape_with_order(vec![4000, 2, 2]).expect("2 × 2");
+        let images = InMemory::new("images", images);
         let model = crate::fields::parse("gaussian:diagonal,noise=0.5").expect("read");
-        let model = fit(&*model, &pictures, 0).expect("fitted");
+        let model = fit(&*model, &images, 0).expect("fitted");
         let at = ArrayD::from_elem(vec![1, 2, 2], 1.0f32);
         let scores = crate::fields::testing::scores(&*model, &at);
         // −(1 − 0)/(1 + 0.25), and −(1 − 0.5)/0.25 where there is noise alone.
         assert!((scores[[0, 0, 0]] + 0.8).abs() < 0.1, "{scores}");
         assert!((scores[[0, 1, 1]] + 2.0).abs() < 1e-3, "{scores}");
         let own =
-            crate::fields::fit(&*parse("gaussian").expect("read"), &pictures, 0).expect("fitted");
+            crate::fields::fit(&*parse("gaussian").expect("read"), &images, 0).expect("fitted");
         let noise = own.describe()["noise"].as_f64().expect("a number");
         // Three of four entries have variance one.
         assert!((noise - 0.2 * 0.75f64.sqrt()).abs() < 0.01, "{noise}");

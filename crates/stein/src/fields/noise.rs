@@ -12,7 +12,7 @@ use taste_detector::Described;
 use super::shrinkage::Spread;
 use crate::Error;
 
-/// The noise of pictures, in root mean square deviations of an entry.
+/// The noise of images, in root mean square deviations of an entry.
 const OF_IMAGES: f64 = 0.2;
 
 /// How much noise was asked for.

@@ -23,13 +23,13 @@ pub(super) fn data(found: &Found) -> Section {
     let usual = 100.0 * found.usual();
     Section::new("Glyphs: a classifier and ten batches")
         .paragraph(format!(
-            "The program draws small pictures of six shapes. No two are alike: place, size, slant, thickness and ink vary, \
+            "The program draws small images of six shapes. No two are alike: place, size, slant, thickness and ink vary, \
              and every pixel has some noise. A convolutional network has learnt to tell the shapes apart; on fresh ones \
              it is right in {usual:.1} % of cases.",
         ))
         .figure(&classes(found), "The six classes.")
         .paragraph(
-            "Then things happen to the pictures. The changes were chosen for what they are, before anything was computed. \
+            "Then things happen to the images. The changes were chosen for what they are, before anything was computed. \
              Some should not matter to such a classifier, others should.",
         )
         .figure(&changes(found), "One glyph under every change.")
@@ -40,23 +40,23 @@ pub(super) fn results(found: &Found) -> Section {
     let batch = found.rows.first().map_or(0, |row| row.shift().samples);
     Section::new("What the detector says of each batch")
         .paragraph(format!(
-            "The detector sees pictures only, never their labels. Accuracy is shown for us to judge it by: a batch counts \
-             as harmful if the classifier loses more than {:.0} points. Every batch has {batch} pictures.",
+            "The detector sees images only, never their labels. Accuracy is shown for us to judge it by: a batch counts \
+             as harmful if the classifier loses more than {:.0} points. Every batch has {batch} images.",
             100.0 * LOSS
         ))
         .table(&table(found))
         .list([
-            "Effect: how far the batch lies from calibration pictures, in their standard deviations: its mean score, or the \
+            "Effect: how far the batch lies from calibration images, in their standard deviations: its mean score, or the \
              rank of its scores if that moved more clearly. This is how large the reaction is."
                 .to_owned(),
             format!(
-                "Flagged: the share of pictures whose own score is above the threshold. Without a shift it is about \
+                "Flagged: the share of images whose own score is above the threshold. Without a shift it is about \
                  {:.0} %, as asked for.",
                 100.0 * alpha
             ),
             format!(
                 "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} a \
-                 shift is seen. The more pictures, the smaller the shift that is found, so one of less than \
+                 shift is seen. The more images, the smaller the shift that is found, so one of less than \
                  {LEAST_EFFECT} standard deviations is let pass here.",
             ),
         ])
@@ -68,35 +68,35 @@ pub(super) fn results(found: &Found) -> Section {
 }
 
 pub(super) fn scores(found: &Found) -> Section {
-    Section::new("Single pictures")
+    Section::new("Single images")
         .paragraph(
-            "Each picture gets a score, and a p-value: the share of calibration pictures that are at least as far out. \
+            "Each image gets a score, and a p-value: the share of calibration images that are at least as far out. \
              Those above the threshold are flagged.",
         )
-        .figure(&histogram(found), "Scores of some of the batches. To the right of the line a picture is flagged.")
+        .figure(&histogram(found), "Scores of some of the batches. To the right of the line an image is flagged.")
 }
 
 pub(super) fn maps(found: &Found) -> Section {
     Section::new("Where").paragraph(
         "A score is a sum over pixels, so it can be split up again. The maps show each pixel's part of the residual of the \
-         predicted class. All have one colour scale, taken from calibration pictures: a map of a picture like the \
-         training data stays pale. An outline surrounds pixels beyond what 95 % of calibration pictures reach anywhere.",
+         predicted class. All have one colour scale, taken from calibration images: a map of an image like the \
+         training data stays pale. An outline surrounds pixels beyond what 95 % of calibration images reach anywhere.",
     )
-    .figure(&mapped(found), "The first picture of some batches, the same glyph each time, and its map below.")
+    .figure(&mapped(found), "The first image of some batches, the same glyph each time, and its map below.")
 }
 
-fn grey(picture: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
-    let flat = picture.index_axis(Axis(0), 0).into_dimensionality::<Ix2>().ok()?;
+fn grey(image: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
+    let flat = image.index_axis(Axis(0), 0).into_dimensionality::<Ix2>().ok()?;
     Some(Image::grey(&flat, 0.0, 1.0))
 }
 
-/// A grid of pictures alone.
-fn pictures(panels: Vec<Panel>, columns: usize) -> Heatmap {
+/// A grid of images alone.
+fn images(panels: Vec<Panel>, columns: usize) -> Heatmap {
     Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(PIXEL)
 }
 
-fn picture(row: &Row, number: usize) -> Option<Panel> {
-    grey(&row.glyphs.pictures.index_axis(Axis(0), number)).map(Panel::image)
+fn image(row: &Row, number: usize) -> Option<Panel> {
+    grey(&row.glyphs.images.index_axis(Axis(0), number)).map(Panel::image)
 }
 
 fn classes(found: &Found) -> Heatmap {
@@ -104,17 +104,17 @@ fn classes(found: &Found) -> Heatmap {
     let panels = Shape::KNOWN.into_iter().filter_map(|shape| {
         let row = row?;
         let number = row.glyphs.labels.iter().position(|&label| label == shape.label())?;
-        Some(picture(row, number)?.caption(shape.name()))
+        Some(image(row, number)?.caption(shape.name()))
     });
-    pictures(panels.collect(), Shape::KNOWN.len())
+    images(panels.collect(), Shape::KNOWN.len())
 }
 
 fn changes(found: &Found) -> Heatmap {
     let panels = found.rows.iter().filter_map(|row| {
         let caption = format!("{}: {}", row.change.name(), row.change.words());
-        Some(picture(row, found.shown())?.caption(caption))
+        Some(image(row, found.shown())?.caption(caption))
     });
-    pictures(panels.collect(), 5)
+    images(panels.collect(), 5)
 }
 
 fn table(found: &Found) -> Table {
@@ -144,7 +144,7 @@ fn lost(found: &Found) -> Bars {
 
 fn flagged(found: &Found) -> Bars {
     let rows = found.rows.iter().map(|row| (row.change.name().to_owned(), 100.0 * row.flagged()));
-    Bars::new("Pictures flagged", rows).label("percent of the batch")
+    Bars::new("Images flagged", rows).label("percent of the batch")
 }
 
 fn histogram(found: &Found) -> Histogram {
@@ -164,7 +164,7 @@ fn mapped(found: &Found) -> Heatmap {
     let number = found.shown();
     let above = rows.iter().filter_map(|row| {
         let seen = Shape::KNOWN[row.predicted[number]].name();
-        Some(picture(row, number)?.caption(format!("{}: taken for a {seen}", row.change.name())))
+        Some(image(row, number)?.caption(format!("{}: taken for a {seen}", row.change.name())))
     });
     let below = rows.iter().filter_map(|row| {
         let map: Array2<f32> = over_channels(row.scores.map.as_ref()?)

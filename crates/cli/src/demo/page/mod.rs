@@ -67,7 +67,7 @@ fn limits() -> Section {
         "A reaction of the model is not yet an error. A shift can be noticed and leave the accuracy as it was: see the \
          effect, then look at some samples.",
         "What the model does not react to at all, taste does not see, harmful or not: an input far away where the model is \
-         flat, or a wrong picture that looks like a right one of another class.",
+         flat, or a wrong image that looks like a right one of another class.",
         "The score s is itself a model of the training data, here a mixture of six Gaussians. Its errors on average are \
          measured on calibration data and taken off; a better score model sees more.",
         "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is. What \
@@ -91,7 +91,7 @@ fn yours(folder: &Path) -> Section {
             "For a model of your own you need its ONNX file, training data, and some samples that it has not been trained \
              on. In PyTorch, torch.onnx.export(model, (x,), \"model.onnx\", dynamic_axes={\"x\": {0: \"n\"}}, \
              input_names=[\"x\"]) writes the file. Data may be .npy, .npz, .csv, .parquet, IDX, CIFAR binary or a folder of \
-             pictures:",
+             images:",
         )
         .code(format!(
             "taste fit --model model.onnx --score {SCORE} --data train.npy --calibration held-out.npy --map -o detector.onnx\n\

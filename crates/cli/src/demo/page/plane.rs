@@ -38,7 +38,7 @@ pub(super) fn section(plane: &Plane) -> Section {
         )
         .table(&table(plane, along, across))
         .paragraph(
-            "This is the paper's experiment of section 6.1 with two changes, both for the sake of a clear picture. The \
+            "This is the paper's experiment of section 6.1 with two changes, both for the sake of a clear image. The \
              network is smooth (tanh): a ReLU network bends only in its kinks, which no sample hits, so its mean residual \
              is off by a constant that has to be measured. And the shift is 3 instead of 10: so far out, a tanh network is \
              flat in every direction, and where a model does not react at all there is no residual to see.",

@@ -1,4 +1,4 @@
-//! Pictures: maps beside and over the input.
+//! Images: maps beside and over the input.
 
 use anyhow::Result;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
@@ -13,8 +13,8 @@ use crate::{
     table::{count, number},
 };
 
-/// A picture for every sample, and one of all.
-pub(super) fn pictures(
+/// An image for every sample, and one of all.
+pub(super) fn images(
     args: &ExplainArgs,
     explained: &[Explained],
     scale: &Scale,
@@ -25,17 +25,17 @@ pub(super) fn pictures(
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
-        let picture = picture(&sample.values, options);
+        let image = image(&sample.values, options);
         let caption = format!("sample {}: p = {:.4}", sample.index, sample.p_value);
         let over = |map: Array2<f32>| {
             let panel = Panel::map(map).outline(threshold);
-            match &picture {
-                Some(picture) => panel.over(picture.clone().in_grey()),
+            match &image {
+                Some(image) => panel.over(image.clone().in_grey()),
                 None => panel,
             }
         };
         let mut own = Vec::new();
-        own.extend(picture.clone().map(|p| Panel::image(p).caption("input")));
+        own.extend(image.clone().map(|p| Panel::image(p).caption("input")));
         own.push(Panel::map(map.clone()).outline(threshold).caption("map"));
         own.push(over(map.clone()).caption("overlay"));
         let columns = own.len();
@@ -44,7 +44,7 @@ pub(super) fn pictures(
         let figure = Heatmap::grid(own, columns, *scale)
             .title(format!("{name}: {verdict}, p = {:.4}", sample.p_value))
             .label(LABEL);
-        files::write(&sample.picture, &figure.to_png()?)?;
+        files::write(&sample.image, &figure.to_png()?)?;
         panels.push(over(map).caption(caption));
     }
     let grid = Heatmap::grid(panels, 4, *scale)
@@ -58,8 +58,8 @@ pub(super) fn pictures(
     Ok(explained.len() + 1)
 }
 
-/// The sample as a picture in [0, 1], if it has one channel or three.
-fn picture(values: &ArrayD<f32>, options: &Options) -> Option<Image> {
+/// The sample as an image in [0, 1], if it has one channel or three.
+fn image(values: &ArrayD<f32>, options: &Options) -> Option<Image> {
     let at = |list: &[f32], c: usize, default: f32| {
         list.get(c).or(list.first()).copied().unwrap_or(default)
     };

@@ -1,4 +1,4 @@
-//! Pictures in arrays, IDX files and folders.
+//! Images in arrays, IDX files and folders.
 
 use std::fs;
 
@@ -7,16 +7,16 @@ use ndarray::{ArrayD, Axis, IxDyn};
 
 use crate::{
     common::{Place, array, distance},
-    models::{convolution, pictures},
+    models::{convolution, images},
 };
 
 const FIT: &str =
     "fit --model model.onnx --score gaussian:diagonal --aggregate predicted -o detector.onnx -q";
 
 fn grey(values: &ArrayD<u8>, i: usize) -> GrayImage {
-    let picture = values.index_axis(Axis(0), i);
-    let (height, width) = (picture.shape()[0], picture.shape()[1]);
-    let pixels = picture.iter().copied().collect();
+    let image = values.index_axis(Axis(0), i);
+    let (height, width) = (image.shape()[0], image.shape()[1]);
+    let pixels = image.iter().copied().collect();
     GrayImage::from_raw(u32::try_from(width).unwrap(), u32::try_from(height).unwrap(), pixels)
         .unwrap()
 }
@@ -37,11 +37,11 @@ fn idx(place: &Place, name: &str, values: &ArrayD<u8>) {
     fs::write(place.path(name), bytes).unwrap();
 }
 
-/// A model for grey pictures of 8 × 10, training data and new pictures in three formats.
+/// A model for grey images of 8 × 10, training data and new images in three formats.
 fn grey_place() -> Place {
     let place = Place::new();
     convolution(&place, "model.onnx", [1, 8, 10], false);
-    let (train, new) = (pictures(200, 8, 10, 1), pictures(12, 8, 10, 2));
+    let (train, new) = (images(200, 8, 10, 1), images(12, 8, 10, 2));
     place.write("train.npy", &train);
     idx(&place, "train-images-idx3-ubyte", &train);
     folder(&place, "train", &train);
@@ -69,12 +69,12 @@ fn arrays_idx_files_and_folders_are_the_same_data() {
     let table = place.ok("score detector.onnx new -q").out;
     assert!(table.starts_with("index,residual,score,p_value,flag,file\n"), "{table}");
     assert!(table.lines().nth(3).unwrap().ends_with("new/002.png"), "{table}");
-    // A picture alone is a set of one.
+    // An image alone is a set of one.
     assert_eq!(place.ok("score detector.onnx new/002.png -q").out.lines().count(), 2);
 }
 
 #[test]
-fn maps_of_pictures_are_drawn_and_written() {
+fn maps_of_images_are_drawn_and_written() {
     let place = grey_place();
     place.ok(&format!("{FIT} --data train.npy --map"));
     let report = place.json("explain detector.onnx new -o maps --most 2 --json -q");
@@ -82,7 +82,7 @@ fn maps_of_pictures_are_drawn_and_written() {
     let first = &report["explained"][0];
     assert!(first["file"].as_str().unwrap().starts_with("new/"), "{first}");
     assert!(first["top"][0]["name"].as_str().unwrap().starts_with("row "), "{first}");
-    for name in [first["picture"].as_str().unwrap(), "maps/overview.png"] {
+    for name in [first["image"].as_str().unwrap(), "maps/overview.png"] {
         assert!(image::open(place.path(name)).unwrap().width() > 100, "{name}");
     }
     let run = place.run("test detector.onnx new");
@@ -102,10 +102,10 @@ fn a_model_that_takes_any_size_takes_that_of_the_data() {
 }
 
 #[test]
-fn colour_pictures_keep_their_channels_and_their_normalisation() {
+fn colour_images_keep_their_channels_and_their_normalisation() {
     let place = Place::new();
     convolution(&place, "model.onnx", [3, 6, 6], false);
-    let bytes = pictures(360, 6, 6, 3).into_shape_with_order(IxDyn(&[120, 3, 6, 6])).unwrap();
+    let bytes = images(360, 6, 6, 3).into_shape_with_order(IxDyn(&[120, 3, 6, 6])).unwrap();
     let last = bytes.view().permuted_axes(IxDyn(&[0, 2, 3, 1])).as_standard_layout().into_owned();
     let (mean, std) = ([0.4f32, 0.3, 0.2], [0.2f32, 0.3, 0.25]);
     let normalised = ArrayD::from_shape_fn(bytes.raw_dim(), |at| {
@@ -115,8 +115,8 @@ fn colour_pictures_keep_their_channels_and_their_normalisation() {
     place.write("last.npy", &last);
     place.write("floats.npy", &normalised);
     fs::create_dir(place.path("folder")).unwrap();
-    for (i, picture) in last.outer_iter().enumerate() {
-        let pixels = picture.iter().copied().collect();
+    for (i, image) in last.outer_iter().enumerate() {
+        let pixels = image.iter().copied().collect();
         let path = place.path("folder").join(format!("{i:03}.png"));
         RgbImage::from_raw(6, 6, pixels).unwrap().save(path).unwrap();
     }
@@ -131,10 +131,10 @@ fn colour_pictures_keep_their_channels_and_their_normalisation() {
 }
 
 #[test]
-fn pictures_that_do_not_fit_are_named() {
+fn images_that_do_not_fit_are_named() {
     let place = grey_place();
     place.ok(&format!("{FIT} --data train.npy"));
-    fs::write(place.path("new/005.png"), b"no picture").unwrap();
+    fs::write(place.path("new/005.png"), b"no image").unwrap();
     place.fails("score detector.onnx new -o s.csv", "new/005.png: it is neither PNG nor JPEG");
     place.fails("explain detector.onnx new -o maps", "new/005.png: it is neither PNG nor JPEG");
     let run = place.ok("score detector.onnx new --skip-bad");
@@ -142,11 +142,11 @@ fn pictures_that_do_not_fit_are_named() {
     assert_eq!(run.out.lines().count(), 12);
     assert!(!run.out.contains("005.png") && run.out.contains("006.png"), "{}", run.out);
     fs::remove_file(place.path("new/005.png")).unwrap();
-    grey(&pictures(1, 9, 10, 1), 0).save(place.path("new/100.png")).unwrap();
+    grey(&images(1, 9, 10, 1), 0).save(place.path("new/100.png")).unwrap();
     place.fails("score detector.onnx new -o s.csv", "new/100.png: it is 9 × 10, and");
     place.fails("score detector.onnx new", "a detector that was fitted with --resize brings");
     place.fails("explain detector.onnx train -o train", "this is the folder that is read");
-    let small = pictures(200, 4, 5, 1);
+    let small = images(200, 4, 5, 1);
     folder(&place, "small", &small);
     place.fails(&format!("{FIT} --data small").replace("detector", "d"), "--resize");
     place.ok(&format!("{FIT} --data small --resize 8x10"));
@@ -155,7 +155,7 @@ fn pictures_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn a_folder_without_pictures_is_refused() {
+fn a_folder_without_images_is_refused() {
     let place = grey_place();
     fs::create_dir(place.path("empty")).unwrap();
     place.fails(&format!("{FIT} --data empty"), "empty: the folder holds no data");
