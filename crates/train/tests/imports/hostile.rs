@@ -128,7 +128,7 @@ fn pickles_that_make_no_sense_are_refused_in_words() {
         (b"\x80\x02NNs.", "more than it holds"),
         (b"\x80\x02N(NNu.", "sets items of None"),
         (b"\x80\x02N)R.", "calls None"),
-        (b"\x80\x02NQ.", "told by None"),
+        (b"\x80\x02NQ.", "named by None"),
         (b"\x80\x02ccollections\nOrderedDict\n)R.", "nothing by name"),
         (b"\x80\x02cbuiltins\neval\n.", "builtins.eval"),
         (b"\x80\x02X\x02\x00\x00\x00osX\x06\x00\x00\x00system\x93.", "os.system"),

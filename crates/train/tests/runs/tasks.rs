@@ -195,7 +195,7 @@ fn bad_data_are_refused_in_words() {
     fails(&nan.with_labels(vec![0, 1, 0]), "finite");
     let constant = InMemory::new("constant", ArrayD::ones(vec![9, 2]));
     fails(&constant.with_labels(vec![0; 9]), "the same");
-    fails(&InMemory::new("wide", ArrayD::ones(vec![9, 3])), "shape [3]");
+    fails(&InMemory::new("wide", ArrayD::ones(vec![9, 3])), "shape [2], got [3]");
     let points = samples(&normal(9, 2, 7));
     fails(&points, "no labels");
     fails(&points.clone().with_labels(vec![0, 1, 2, 0, 1, 0, 1, 0, 1]), "sample 2 has the label 2");
