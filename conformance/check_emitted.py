@@ -16,7 +16,7 @@ QUANTITIES = {"value": ("f.npy", 1e-4), "gradient": ("grad.npy", 1e-4), "laplaci
 
 def emit(taste: Path, case: Path, method: str, folder: Path) -> Path:
     path = folder / "derivative.onnx"
-    command = [taste, "derive", case / "model.onnx", "--emit", path, "--method", method, "--want", "gradient,laplacian,diagonal"]
+    command = [taste, "derive", case / "model.onnx", "--emit", path, "--laplacian-method", method, "--want", "gradient,laplacian,diagonal"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return path
 

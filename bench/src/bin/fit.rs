@@ -1,6 +1,6 @@
 //! Times `taste fit` of two builds in turns: whether fitting takes no longer than before.
 //!
-//! `cargo run --release -p taste-bench --bin fit -- BEFORE NOW --model M.onnx --data X --score gaussian -- --no-map`,
+//! `cargo run --release -p taste-bench --bin fit -- BEFORE NOW --model M.onnx --data X --score-model gaussian -- --no-map`,
 //! with the paths of two `taste` programs. What stands behind the last `--` goes to both.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "prints its results")]

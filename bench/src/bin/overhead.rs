@@ -1,6 +1,6 @@
 //! What scoring costs beyond the residuals themselves: a detector beside the bare graph of derivatives and score.
 //!
-//! `cargo run --release -p taste-bench --bin overhead -- --model M.onnx --data X --score gaussian:diagonal`
+//! `cargo run --release -p taste-bench --bin overhead -- --model M.onnx --data X --score-model gaussian:diagonal`
 
 #![expect(clippy::print_stdout, reason = "prints its results")]
 

@@ -191,7 +191,7 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
         target: args.model.target,
         output: args.model.output.clone(),
         wrt: args.model.wrt.clone(),
-        laplacian_method: args.model.method,
+        laplacian_method: args.model.laplacian_method,
         wants,
         seed: args.seed,
         sample_shapes,

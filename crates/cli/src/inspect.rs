@@ -159,7 +159,7 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         target: args.target,
         output: args.output.clone(),
         wrt: args.wrt.clone(),
-        laplacian_method: args.method,
+        laplacian_method: args.laplacian_method,
         sample_shapes,
         memory: args.memory_bytes(),
         ..Request::default()

@@ -77,6 +77,9 @@ fn main() -> ExitCode {
         Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
         _ => Reading::Flags,
     };
+    let arguments: Vec<String> =
+        std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    args::renamed_notes(&arguments).iter().for_each(|note| tell(note));
     let run = || match &cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Fit(args) => fit::run(args),

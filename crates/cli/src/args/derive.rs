@@ -18,7 +18,7 @@ Examples:
       value, gradient and Laplacian of the likeliest class's probability, in a few numbers
   taste derive model.onnx --input x.npy --target prob:3 --grad g.npy --laplacian l.npy
       gradient and Laplacian of the probability of class 3 at every sample
-  taste derive model.onnx --input x.npy --method hutchinson:64 --laplacian l.npy --stderr e.npy
+  taste derive model.onnx --input x.npy --laplacian-method hutchinson:64 --laplacian l.npy --stderr e.npy
       an estimate of the Laplacian with its standard error
   taste derive model.onnx --shape 3,32,32 --want gradient,laplacian --emit derivative.onnx
       the derivative as an ONNX file that any runtime can run

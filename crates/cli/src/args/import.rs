@@ -20,7 +20,7 @@ Examples:
   taste import resnet50.safetensors -o clf.onnx
   taste import resnet18_cifar.pth --mean 0.4914,0.4822,0.4465 --std 0.2023,0.1994,0.2010 -o clf.onnx
       a classifier that takes images in [0, 1] and normalises them itself
-  taste fit --model clf.onnx --score ddpm:ddpm-cifar10-32/,t=50 --data train.bin -o detector.onnx
+  taste fit --model clf.onnx --score-model ddpm:ddpm-cifar10-32/,t=50 --data train.bin -o detector.onnx
       a folder of diffusers may stand for its noise predictor")]
 pub(crate) struct ImportArgs {
     /// A folder with config.json and weights, or a file with a state dict: .safetensors, .pt, .pth, .bin

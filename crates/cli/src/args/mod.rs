@@ -9,6 +9,7 @@ mod fit;
 mod import;
 mod inspect;
 mod list;
+mod renamed;
 mod run;
 mod train;
 
@@ -23,6 +24,7 @@ pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use list::ListArgs;
+pub(crate) use renamed::notes as renamed_notes;
 pub(crate) use run::{EngineArgs, RunArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
@@ -92,8 +94,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "[NAME=]SIZES")]
     pub(crate) shape: Vec<String>,
     /// How second derivatives are computed: auto, exact, closed-form, closed-form:K, probe:M, hutchinson:M or hutchpp:M
-    #[arg(long, default_value = "auto")]
-    pub(crate) method: LaplacianMethod,
+    #[arg(long, alias = "method", value_name = "METHOD", default_value = "auto")]
+    pub(crate) laplacian_method: LaplacianMethod,
     /// How much memory intermediate values may take
     #[arg(long, value_name = "MiB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) memory: u32,

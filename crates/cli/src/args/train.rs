@@ -32,12 +32,12 @@ pub(crate) enum TrainCommand {
 #[command(after_help = "\
 Examples:
   taste train score --data train.npy --out score.onnx
-  taste fit --model clf.onnx --score onnx:score.onnx --data train.npy -o detector.onnx
+  taste fit --model clf.onnx --score-model onnx:score.onnx --data train.npy -o detector.onnx
   taste train score --data mnist/train-images-idx3-ubyte.gz --out score.onnx --steps 2000 \\
       --augment shift=1 --report score.html
   taste train score --data train/ --sigma-range 0.05..2 --out score.onnx
   taste train score --data train.bin --diffusion cosine --augment flip --out unet.onnx
-  taste fit --model clf.onnx --score ddpm:unet.onnx,t=50 --data train.bin -o detector.onnx
+  taste fit --model clf.onnx --score-model ddpm:unet.onnx,t=50 --data train.bin -o detector.onnx
     The file of a diffusion model tells its schedule and how samples are scaled.")]
 pub(crate) struct ScoreTrainingArgs {
     /// The deviation of the noise, in deviations of the samples [default: 0.2]

@@ -20,7 +20,7 @@ pub(super) fn next(folder: &Path) -> Vec<Command> {
         (format!("taste explain {detector} {new} -o maps"), "where samples differ, as images"),
         (
             format!(
-                "taste fit --model {} --score {SCORE} --data {} --calibration {} -o again.onnx",
+                "taste fit --model {} --score-model {SCORE} --data {} --calibration {} -o again.onnx",
                 file("glyphs.onnx"),
                 file("glyphs-train.npy"),
                 file("glyphs-calibration.npy")

@@ -69,7 +69,7 @@ pub(super) fn of_score(
             true,
             format!(
                 "It is as good as the best Gaussian, as far as {} held-out samples can tell: the data are close to one at \
-                 this noise, and --score gaussian costs less; or more steps or another noise would show what a Gaussian \
+                 this noise, and --score-model gaussian costs less; or more steps or another noise would show what a Gaussian \
                  misses.{}",
                 held_out.samples,
                 falling(curve)
@@ -79,7 +79,7 @@ pub(super) fn of_score(
             false,
             format!(
                 "The best Gaussian has a loss that is {:.0} % lower: train for more steps, with more noise{}, or use \
-                 --score gaussian.",
+                 --score-model gaussian.",
                 100.0 * (1.0 - 1.0 / (1.0 - gain)),
                 overfitting(curve)
             ),

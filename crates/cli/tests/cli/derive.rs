@@ -81,7 +81,8 @@ fn a_summary_is_printed_when_no_file_is_named() {
 #[test]
 fn an_estimate_comes_with_its_error_and_its_seed() {
     let place = Place::golden("legacy/mlp_relu");
-    let run = place.ok("derive model.onnx -i x.npy --method hutchinson:8 --seed 3 --json");
+    let run =
+        place.ok("derive model.onnx -i x.npy --laplacian-method hutchinson:8 --seed 3 --json");
     let json: Json = serde_json::from_str(&run.out).unwrap();
     assert_eq!(json["method"]["name"], "hutchinson:8");
     assert_eq!(json["method"]["stochastic"], true);
@@ -89,7 +90,7 @@ fn an_estimate_comes_with_its_error_and_its_seed() {
     assert!(json["quantities"]["stderr"]["mean"].as_f64().unwrap() > 0.0);
     let files = |seed: u64, name: &str| {
         let flags = format!(
-            "--laplacian {name}.npy --stderr {name}-e.npy --method hutchinson:8 --seed {seed}"
+            "--laplacian {name}.npy --stderr {name}-e.npy --laplacian-method hutchinson:8 --seed {seed}"
         );
         place.ok(&format!("derive model.onnx -i x.npy {flags}"));
         fs::read(place.path(&format!("{name}.npy"))).unwrap()
@@ -106,7 +107,7 @@ fn results_do_not_depend_on_how_samples_are_grouped() {
     for method in ["auto", "hutchinson:4", "hutchpp:6"] {
         for batch in [1, 4, 7] {
             let flags = format!(
-                "--batch {batch} --method {method} --backend reference --laplacian {batch}.npy"
+                "--batch {batch} --laplacian-method {method} --backend reference --laplacian {batch}.npy"
             );
             place.ok(&format!("derive model.onnx -i x.npy {flags}"));
         }
@@ -139,7 +140,7 @@ fn json_tells_what_was_done() {
     assert_eq!(json["method"], Json::Null);
     let quantities: Vec<&String> = json["quantities"].as_object().unwrap().keys().collect();
     assert_eq!(quantities, ["gradient", "value"]);
-    let biased = place.ok("derive model.onnx -i x.npy --method closed-form:2 --json");
+    let biased = place.ok("derive model.onnx -i x.npy --laplacian-method closed-form:2 --json");
     let json: Json = serde_json::from_str(&biased.out).unwrap();
     assert_eq!(json["method"]["biased"], true);
     assert!(biased.err.contains("biased"), "{}", biased.err);
@@ -150,7 +151,7 @@ fn zeros_that_are_known_are_announced() {
     let place = Place::golden("legacy/mlp_relu");
     for method in ["auto", "exact"] {
         let run = place.ok(&format!(
-            "derive model.onnx -i x.npy --target logit:1 --method {method} --laplacian l.npy"
+            "derive model.onnx -i x.npy --target logit:1 --laplacian-method {method} --laplacian l.npy"
         ));
         assert!(
             run.err.contains("note: ") && run.err.contains("zero almost everywhere"),
@@ -187,10 +188,10 @@ fn an_emitted_file_is_a_model_of_the_same_numbers() {
     let d = distance(&place.array("l.npy"), &want);
     assert!(d < 1e-3, "off by {d:.1e}");
     let both = place
-        .ok("derive model.onnx -i x.npy --laplacian l2.npy --emit e.onnx --method hutchinson:4");
+        .ok("derive model.onnx -i x.npy --laplacian l2.npy --emit e.onnx --laplacian-method hutchinson:4");
     assert!(both.err.contains("the same ones for every sample"), "{}", both.err);
     assert_eq!(place.names(), ["d.onnx", "e.onnx", "l.npy", "l2.npy", "model.onnx", "x.npy"]);
-    place.fails("derive model.onnx --emit h.onnx --method hutchpp:9", "Hutch++");
+    place.fails("derive model.onnx --emit h.onnx --laplacian-method hutchpp:9", "Hutch++");
 }
 
 /// y = Σ (image + time)²: two inputs, one of them with an open size.
@@ -307,9 +308,12 @@ fn bad_input_is_one_sentence_and_no_file() {
         ("derive model.onnx -i huge.npy", "too large for single precision"),
         ("derive model.onnx -i x.npy --target nonsense", "no target \"nonsense\""),
         ("derive model.onnx -i x.npy --target prob:4", "there is no class 4"),
-        ("derive model.onnx -i x.npy --method nonsense", "no Laplacian method \"nonsense\""),
         (
-            "derive model.onnx -i x.npy --method probe:0",
+            "derive model.onnx -i x.npy --laplacian-method nonsense",
+            "no Laplacian method \"nonsense\"",
+        ),
+        (
+            "derive model.onnx -i x.npy --laplacian-method probe:0",
             "M wants a number of at least 1, got \"0\"",
         ),
         (

@@ -94,7 +94,9 @@ fn samples_without_residuals_are_drawn_first_and_break_nothing() {
 #[test]
 fn what_fails_leaves_no_folder() {
     let place = fitted();
-    place.ok("fit --model model.onnx --score gaussian --data train.npy --no-map -o flat.onnx -q");
+    place.ok(
+        "fit --model model.onnx --score-model gaussian --data train.npy --no-map -o flat.onnx -q",
+    );
     place.fails("explain flat.onnx new.npy -o out", "flat.onnx: this detector has no maps");
     place.fails("explain detector.onnx gone.npy -o out", "gone.npy");
     place.fails("explain detector.onnx new.npy -o new.npy", "new.npy");

@@ -38,7 +38,7 @@ fn every_operator_fits_and_scores() {
         ["langevin", "no-laplacian", "score-only", "first-order:1,0,-1,0.5", "first-order-norm"];
     let all: Vec<_> = operators
         .iter()
-        .map(|operator| works(&place, &format!("--score gaussian --operator {operator}")).1)
+        .map(|operator| works(&place, &format!("--score-model gaussian --operator {operator}")).1)
         .collect();
     for (i, a) in all.iter().enumerate() {
         assert!(all[..i].iter().all(|b| a != b), "{} repeats another", operators[i]);
@@ -51,14 +51,16 @@ fn every_aggregate_fits_and_scores() {
     let aggregates = ["l2", "max", "predicted", "class:2", "profile", "profile+score"];
     let all: Vec<_> = aggregates
         .iter()
-        .map(|aggregate| works(&place, &format!("--score gaussian --aggregate {aggregate}")).1)
+        .map(|aggregate| {
+            works(&place, &format!("--score-model gaussian --aggregate {aggregate}")).1
+        })
         .collect();
     for (i, a) in all.iter().enumerate() {
         assert!(all[..i].iter().all(|b| a != b), "{} repeats another", aggregates[i]);
     }
     for tail in ["upper", "two-sided"] {
         let (residual, score) =
-            works(&place, &format!("--score gaussian --aggregate predicted --tail {tail}"));
+            works(&place, &format!("--score-model gaussian --aggregate predicted --tail {tail}"));
         for (r, s) in residual.iter().zip(&score) {
             let want = if tail == "upper" { *r } else { r.abs() };
             assert_eq!(s.to_bits(), want.to_bits(), "{tail}");
@@ -73,28 +75,28 @@ fn every_target_fits_and_scores() {
         ["prob", "prob:1", "logit:0", "logprob", "energy", "entropy", "margin", "output:2"];
     let all: Vec<_> = targets
         .iter()
-        .map(|target| works(&place, &format!("--score gaussian --target {target}")).0)
+        .map(|target| works(&place, &format!("--score-model gaussian --target {target}")).0)
         .collect();
     for (i, a) in all.iter().enumerate() {
         assert!(all[..i].iter().all(|b| a != b), "{} repeats another", targets[i]);
     }
-    let probs = works(&place, "--score gaussian --target probs");
-    assert_eq!(probs, works(&place, "--score gaussian"));
+    let probs = works(&place, "--score-model gaussian --target probs");
+    assert_eq!(probs, works(&place, "--score-model gaussian"));
 }
 
 #[test]
 fn every_score_model_that_is_fitted_here_works() {
     let place = ready(&CLASSIFIER);
     for score in ["standard-normal", "gaussian", "gaussian:diagonal", "gmm:2", "kde"] {
-        works(&place, &format!("--score {score}"));
-        let manifest = place.json(&format!("{FIT} --score {score} --json -q"));
+        works(&place, &format!("--score-model {score}"));
+        let manifest = place.json(&format!("{FIT} --score-model {score} --json -q"));
         let family = score.split(':').next().unwrap();
         assert_eq!(manifest["method"]["facts"]["score_model"]["family"], family, "{manifest}");
         let fitted = manifest["data"]["fitted"].as_u64().unwrap();
         assert_eq!(fitted == 0, score == "standard-normal", "{score}: {fitted}");
     }
-    place.fails(&format!("{FIT} --score gauss"), "gauss");
-    place.fails(&format!("{FIT} --score onnx:gone.onnx"), "gone.onnx");
+    place.fails(&format!("{FIT} --score-model gauss"), "gauss");
+    place.fails(&format!("{FIT} --score-model onnx:gone.onnx"), "gone.onnx");
 }
 
 #[test]
@@ -110,33 +112,33 @@ fn a_score_network_gives_what_the_score_it_computes_gives() {
     };
     let model = taste_onnx::Model::new(taste_onnx::builders::model(graph, 17));
     model.save(&place.path("score.onnx")).unwrap();
-    let network = works(&place, "--score onnx:score.onnx --score-input 0.5,0.25").1;
-    assert_ne!(network, works(&place, "--score onnx:score.onnx").1);
+    let network = works(&place, "--score-model onnx:score.onnx --score-input 0.5,0.25").1;
+    assert_ne!(network, works(&place, "--score-model onnx:score.onnx").1);
     assert_eq!(
-        works(&place, "--score standard-normal").1,
-        works(&place, "--score onnx:score.onnx").1
+        works(&place, "--score-model standard-normal").1,
+        works(&place, "--score-model onnx:score.onnx").1
     );
-    assert_eq!(network, works(&place, "--score standard-normal --score-input 0.5,0.25").1);
+    assert_eq!(network, works(&place, "--score-model standard-normal --score-input 0.5,0.25").1);
 }
 
 #[test]
 fn other_kinds_of_models_work() {
     let regressor = ready(&REGRESSOR);
-    let (residual, score) = works(&regressor, "--score gaussian");
+    let (residual, score) = works(&regressor, "--score-model gaussian");
     assert!(residual.iter().zip(&score).all(|(r, s)| r.abs().to_bits() == s.to_bits()));
-    regressor.fails(&format!("{FIT} --score gaussian --aggregate l2"), "for a classifier");
-    let plain = works(&ready(&CLASSIFIER), "--score gaussian").1;
+    regressor.fails(&format!("{FIT} --score-model gaussian --aggregate l2"), "for a classifier");
+    let plain = works(&ready(&CLASSIFIER), "--score-model gaussian").1;
     let close = |other: &[f64], what: &str| {
         for (a, b) in plain.iter().zip(other) {
             assert!((a - b).abs() <= 1e-3 * a.abs().max(0.01), "{what}: {a} and {b}");
         }
     };
     let softmax = Network { softmax: true, ..CLASSIFIER };
-    close(&works(&ready(&softmax), "--score gaussian").1, "probabilities");
+    close(&works(&ready(&softmax), "--score-model gaussian").1, "probabilities");
     let fixed = Network { batch: Some(3), ..CLASSIFIER };
-    close(&works(&ready(&fixed), "--score gaussian").1, "batch of 3");
+    close(&works(&ready(&fixed), "--score-model gaussian").1, "batch of 3");
     let open = Network { open: true, ..CLASSIFIER };
-    close(&works(&ready(&open), "--score gaussian").1, "open width");
+    close(&works(&ready(&open), "--score-model gaussian").1, "open width");
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn models_of_both_exporters_work() {
         let copies: Vec<_> = (0..80).map(|i| x.mapv(|v| v * (1.0 + 0.01 * i as f32))).collect();
         let views: Vec<_> = copies.iter().map(|c| c.view()).collect();
         place.write("train.npy", &concatenate(Axis(0), &views).unwrap());
-        place.ok(&format!("{FIT} --score gaussian:diagonal --map -q"));
+        place.ok(&format!("{FIT} --score-model gaussian:diagonal --map -q"));
         let rten = place.ok("score detector.onnx x.npy -q");
         assert_eq!(rten.out.lines().count(), 1 + x.shape()[0], "{case}");
     }
@@ -158,7 +160,7 @@ fn models_of_both_exporters_work() {
 #[test]
 fn the_report_and_the_manifest_say_what_was_done() {
     let place = ready(&CLASSIFIER);
-    let run = place.ok(&format!("{FIT} --score gaussian"));
+    let run = place.ok(&format!("{FIT} --score-model gaussian"));
     for words in [
         "model.onnx: x (4,)",
         "langevin of probs, Laplacian by closed-form",
@@ -172,7 +174,7 @@ fn the_report_and_the_manifest_say_what_was_done() {
     }
     assert_eq!(run.err.trim_end(), "wrote detector.onnx");
     let manifest =
-        place.json(&format!("{FIT} --score gaussian --json --alpha 0.1 --tail two-sided"));
+        place.json(&format!("{FIT} --score-model gaussian --json --alpha 0.1 --tail two-sided"));
     assert_eq!(manifest["settings"]["seed"], 5);
     assert_eq!(
         (&manifest["decision"]["alpha"], &manifest["method"]["facts"]["tail"]),
@@ -181,7 +183,7 @@ fn the_report_and_the_manifest_say_what_was_done() {
     let data = &manifest["data"];
     let parts = ["fitted", "tails", "calibrated"].map(|key| data[key].as_u64().unwrap());
     assert_eq!(parts.iter().sum::<u64>(), 500);
-    let quiet = place.ok(&format!("{FIT} --score gaussian --quiet"));
+    let quiet = place.ok(&format!("{FIT} --score-model gaussian --quiet"));
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
 }
 
@@ -192,31 +194,35 @@ fn a_fit_repeats_itself_to_the_byte_and_follows_its_seed() {
         place.ok(&format!("fit --model model.onnx --data train.npy -o d.onnx -q {flags}"));
         std::fs::read(place.path("d.onnx")).unwrap()
     };
-    let first = bytes("--score gmm:2 --seed 1");
-    assert!(first == bytes("--score gmm:2 --seed 1"));
-    assert!(first != bytes("--score gmm:2 --seed 2"));
+    let first = bytes("--score-model gmm:2 --seed 1");
+    assert!(first == bytes("--score-model gmm:2 --seed 1"));
+    assert!(first != bytes("--score-model gmm:2 --seed 2"));
 }
 
 #[test]
 fn calibration_data_can_be_given() {
     let place = ready(&CLASSIFIER);
     place.write("held.npy", &samples(200, 0.0, 9).into_dyn());
-    let manifest = place.json(&format!("{FIT} --score gaussian --calibration held.npy --json -q"));
+    let manifest =
+        place.json(&format!("{FIT} --score-model gaussian --calibration held.npy --json -q"));
     let data = &manifest["data"];
     assert_eq!((&data["fitted"], &data["calibration"]), (&500.into(), &"held.npy".into()));
     assert!(!manifest["health"].to_string().contains("held out from the training data"));
     place.write("wide.npy", &Array2::<f32>::zeros((50, 5)).into_dyn());
-    place.fails(&format!("{FIT} --score gaussian --calibration wide.npy"), "wide.npy");
+    place.fails(&format!("{FIT} --score-model gaussian --calibration wide.npy"), "wide.npy");
 }
 
 #[test]
 fn too_few_calibration_samples_are_told_with_the_number_that_is_needed() {
     let place = ready(&CLASSIFIER);
-    place.fails(&format!("{FIT} --score gaussian --alpha 0.001"), "needs at least 999");
+    place.fails(&format!("{FIT} --score-model gaussian --alpha 0.001"), "needs at least 999");
     place.write("train.npy", &samples(30, 0.0, 3).into_dyn());
-    place.fails(&format!("{FIT} --score gaussian"), "train.npy: alpha = 0.05 needs at least 19");
-    place.fails(&format!("{FIT} --score gaussian --alpha 0"), "between 0 and 1");
-    place.fails(&format!("{FIT} --score gaussian --alpha 2"), "between 0 and 1");
+    place.fails(
+        &format!("{FIT} --score-model gaussian"),
+        "train.npy: alpha = 0.05 needs at least 19",
+    );
+    place.fails(&format!("{FIT} --score-model gaussian --alpha 0"), "between 0 and 1");
+    place.fails(&format!("{FIT} --score-model gaussian --alpha 2"), "between 0 and 1");
 }
 
 #[test]
@@ -226,7 +232,8 @@ fn a_column_in_small_units_that_drowns_the_others_is_named() {
         let mut rows = samples(500, 0.0, 3);
         rows.column_mut(1).mapv_inplace(|v| v * unit);
         place.text("train.csv", &csv(&rows));
-        let run = place.ok("fit --model model.onnx --data train.csv -o d.onnx --score gaussian");
+        let run =
+            place.ok("fit --model model.onnx --data train.csv -o d.onnx --score-model gaussian");
         assert_eq!(run.out.contains("parts comes from the column b"), told, "{}", run.out);
     }
 }
@@ -241,7 +248,8 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
     rows.slice_mut(s![.., 2]).fill(7.0);
     place.text("train.csv", &csv(&rows));
     for score in ["gaussian", "gmm:2", "kde"] {
-        let flags = format!("fit --model model.onnx --data train.csv -o d.onnx --score {score}");
+        let flags =
+            format!("fit --model model.onnx --data train.csv -o d.onnx --score-model {score}");
         let manifest = place.json(&format!("{flags} --json"));
         let data = &manifest["data"];
         let counts = ["left_out", "not_finite"].map(|key| data[key].as_u64().unwrap());
@@ -254,14 +262,15 @@ fn rows_that_are_not_finite_are_counted_and_constant_columns_are_named() {
     }
     rows.fill(f32::NAN);
     place.write("train.npy", &rows.into_dyn());
-    place.fails(&format!("{FIT} --score gaussian"), "train.npy");
+    place.fails(&format!("{FIT} --score-model gaussian"), "train.npy");
 }
 
 #[test]
 fn samples_at_once_do_not_change_the_detector() {
     let place = ready(&CLASSIFIER);
     let threshold = |batch: usize| {
-        let manifest = place.json(&format!("{FIT} --score gaussian --batch {batch} --json -q"));
+        let manifest =
+            place.json(&format!("{FIT} --score-model gaussian --batch {batch} --json -q"));
         assert_eq!(manifest["model"]["chunk"], batch);
         manifest["decision"]["threshold"].as_f64().unwrap()
     };
@@ -273,54 +282,70 @@ fn samples_at_once_do_not_change_the_detector() {
 fn wrong_requests_are_refused_in_a_sentence() {
     let place = ready(&CLASSIFIER);
     for (flags, message) in [
-        ("--score gaussian --target prob:3", "3"),
-        ("--score gaussian --target prob --aggregate l2", "leave one of the two out"),
+        ("--score-model gaussian --target prob:3", "3"),
+        ("--score-model gaussian --target prob --aggregate l2", "leave one of the two out"),
         (
-            "--score gaussian --target output:9",
+            "--score-model gaussian --target output:9",
             "no output:9: the output of the model has 3 entries, and there are output:0 to output:2",
         ),
         (
-            "--score gaussian --target logit:1 --aggregate predicted",
+            "--score-model gaussian --target logit:1 --aggregate predicted",
             "the target logit:1 has one residual, and the aggregate predicted",
         ),
-        ("--score gaussian --target energy --aggregate predicted", "leave one of the two out"),
         (
-            "--score gaussian --operator score-only --aggregate max",
+            "--score-model gaussian --target energy --aggregate predicted",
+            "leave one of the two out",
+        ),
+        (
+            "--score-model gaussian --operator score-only --aggregate max",
             "score-only does not look at the model, so an aggregate has nothing to do",
         ),
         (
-            "--score gaussian --operator score-only --target margin",
+            "--score-model gaussian --operator score-only --target margin",
             "score-only does not look at the model, so a target has nothing to do",
         ),
-        ("--score gaussian --aggregate class:9", "9"),
-        ("--score gaussian --aggregate sum", "sum"),
-        ("--score gaussian --operator laplace", "no operator"),
-        ("--score gaussian --operator first-order:1,2", "2 entries, and a sample has 4"),
-        ("--score gaussian --tail lower", "upper and two-sided"),
-        ("--score gaussian --aggregate profile --tail two-sided", "one tail"),
-        ("--score gaussian --output nothing", "nothing"),
-        ("--score gaussian --std 0", "nothing to divide by"),
-        ("--score gaussian --resize 8", "no images"),
-        ("--score gaussian --score-input 0,1", "A not 0"),
-        ("--score gaussian --map --no-map", "cannot be used with"),
-        ("--score gaussian --ort-library gone.so", "gone.so"),
-        ("", "--score"),
+        ("--score-model gaussian --aggregate class:9", "9"),
+        ("--score-model gaussian --aggregate sum", "sum"),
+        ("--score-model gaussian --operator laplace", "no operator"),
+        ("--score-model gaussian --operator first-order:1,2", "2 entries, and a sample has 4"),
+        ("--score-model gaussian --tail middle", "upper, lower and two-sided"),
+        ("--score-model gaussian --aggregate profile --tail two-sided", "one tail"),
+        ("--score-model gaussian --output nothing", "nothing"),
+        ("--score-model gaussian --std 0", "nothing to divide by"),
+        ("--score-model gaussian --resize 8", "no images"),
+        ("--score-model gaussian --score-input 0,1", "A not 0"),
+        ("--score-model gaussian --map --no-map", "cannot be used with"),
+        ("--score-model gaussian --ort-library gone.so", "gone.so"),
     ] {
         place.fails(&format!("{FIT} {flags}"), message);
     }
-    place.fails("fit --model gone.onnx --score gaussian --data train.npy -o d.onnx", "gone.onnx");
-    place.fails("fit --model model.onnx --score gaussian --data gone.npy -o d.onnx", "gone.npy");
-    place.fails("fit --model train.npy --score gaussian --data train.npy -o d.onnx", "train.npy");
-    place
-        .fails("fit --model model.onnx --score gaussian --data model.onnx -o d.onnx", "model.onnx");
-    place.fails("fit --model model.onnx --score gaussian --data train.npy -o gone/d.onnx", "gone");
     place.fails(
-        "fit --model model.onnx --score gaussian --data train.npy -o train.npy",
+        "fit --model gone.onnx --score-model gaussian --data train.npy -o d.onnx",
+        "gone.onnx",
+    );
+    place.fails(
+        "fit --model model.onnx --score-model gaussian --data gone.npy -o d.onnx",
+        "gone.npy",
+    );
+    place.fails(
+        "fit --model train.npy --score-model gaussian --data train.npy -o d.onnx",
+        "train.npy",
+    );
+    place.fails(
+        "fit --model model.onnx --score-model gaussian --data model.onnx -o d.onnx",
+        "model.onnx",
+    );
+    place.fails(
+        "fit --model model.onnx --score-model gaussian --data train.npy -o gone/d.onnx",
+        "gone",
+    );
+    place.fails(
+        "fit --model model.onnx --score-model gaussian --data train.npy -o train.npy",
         "overwrite",
     );
     place.write("wide.npy", &Array2::<f32>::zeros((500, 5)).into_dyn());
     place.fails(
-        "fit --model model.onnx --score gaussian --data wide.npy -o d.onnx",
+        "fit --model model.onnx --score-model gaussian --data wide.npy -o d.onnx",
         "samples of shape (5,) can't be made (4,)",
     );
 }
@@ -333,7 +358,7 @@ fn a_model_is_taken_for_what_the_user_is_told() {
         let line = |text: &str| {
             text.lines().find(|l| l.starts_with("taken for")).unwrap_or_default().to_owned()
         };
-        let told = line(&place.ok(&format!("{FIT} --score gaussian {flags}")).out);
+        let told = line(&place.ok(&format!("{FIT} --score-model gaussian {flags}")).out);
         assert_eq!(line(&place.ok("inspect detector.onnx").out), told);
         told
     };
@@ -345,7 +370,7 @@ fn a_model_is_taken_for_what_the_user_is_told() {
         assert!(place.ok("inspect model.onnx").out.contains(words), "{words}");
     }
     assert_eq!(told("--target output:1"), "");
-    let run = place.ok(&format!("{FIT} --score gaussian --operator score-only"));
+    let run = place.ok(&format!("{FIT} --score-model gaussian --operator score-only"));
     assert!(!run.out.contains("none") && !run.out.contains("taken for"), "{}", run.out);
     Network { softmax: true, ..two }.save(&place, "model.onnx");
     assert!(told("").ends_with("a classifier of 2 classes, as \"v3\" is a softmax"));
@@ -358,9 +383,9 @@ fn a_model_is_taken_for_what_the_user_is_told() {
 #[test]
 fn a_detector_is_no_model() {
     let place = ready(&CLASSIFIER);
-    place.ok(&format!("{FIT} --score gaussian -q"));
+    place.ok(&format!("{FIT} --score-model gaussian -q"));
     place.fails(
-        "fit --model detector.onnx --score gaussian --data train.npy -o d.onnx",
+        "fit --model detector.onnx --score-model gaussian --data train.npy -o d.onnx",
         "--model detector.onnx: this is a detector already",
     );
 }

@@ -10,8 +10,7 @@ use crate::{
     models::{convolution, images},
 };
 
-const FIT: &str =
-    "fit --model model.onnx --score gaussian:diagonal --aggregate predicted -o detector.onnx -q";
+const FIT: &str = "fit --model model.onnx --score-model gaussian:diagonal --aggregate predicted -o detector.onnx -q";
 
 fn grey(values: &ArrayD<u8>, i: usize) -> GrayImage {
     let image = values.index_axis(Axis(0), i);

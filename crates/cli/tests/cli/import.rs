@@ -65,7 +65,7 @@ fn a_folder_is_a_score_model_with_its_own_schedule() {
     let run = place.ok("import pipeline -o unet.onnx");
     assert!(run.out.contains("cosine, 1000 steps"), "{}", run.out);
     let check =
-        |score: &str| place.json(&format!("inspect --score {score} --data train.npy --json"));
+        |score: &str| place.json(&format!("inspect --score-model {score} --data train.npy --json"));
     let folder = check("ddpm:pipeline,t=50");
     assert_eq!(folder["score"]["schedule"]["name"], "cosine", "{folder}");
     let file = check("ddpm:unet.onnx,t=50,schedule=cosine");
@@ -82,7 +82,7 @@ fn imported_parts_make_a_detector() {
     place.write("train.npy", &images(60, [3, 8, 8]));
     place.ok("import basic.pt --size 8 -o clf.onnx");
     place.ok(
-        "fit --model clf.onnx --score ddpm:plain,t=20 --data train.npy -o detector.onnx --seed 1 -q",
+        "fit --model clf.onnx --score-model ddpm:plain,t=20 --data train.npy -o detector.onnx --seed 1 -q",
     );
     place.ok("score detector.onnx train.npy -o scores.npy -q");
     assert!(place.array("scores.npy").iter().all(|v| v.is_finite()));
@@ -103,5 +103,5 @@ fn what_can_not_be_imported_is_one_sentence() {
     place.fails("import basic.pt --stem deep -o m.onnx", "cifar-pool");
     place.fails("import basic.pt --mean 1,2 -o m.onnx", "3 channels");
     place.fails("import basic.pt --std 0 -o m.onnx", "deviations positive");
-    place.fails("inspect --score ddpm:.,t=5 --data basic.pt", "basic.pt");
+    place.fails("inspect --score-model ddpm:.,t=5 --data basic.pt", "basic.pt");
 }

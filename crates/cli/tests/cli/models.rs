@@ -150,6 +150,6 @@ pub(crate) fn ready(model: &Network) -> Place {
 /// The same with `detector.onnx`.
 pub(crate) fn fitted() -> Place {
     let place = ready(&CLASSIFIER);
-    place.ok("fit --model model.onnx --score gaussian --data train.npy -o detector.onnx -q");
+    place.ok("fit --model model.onnx --score-model gaussian --data train.npy -o detector.onnx -q");
     place
 }

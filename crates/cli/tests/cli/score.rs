@@ -80,7 +80,7 @@ fn every_format_holds_the_same_table() {
 fn batches_and_engines_agree() {
     for model in [&CLASSIFIER, &REGRESSOR] {
         let place = ready(model);
-        place.ok("fit --model model.onnx --score gmm:2 --data train.npy -o detector.onnx -q");
+        place.ok("fit --model model.onnx --score-model gmm:2 --data train.npy -o detector.onnx -q");
         let scores = |flags: &str| {
             place.ok(&format!("score detector.onnx new.npy -o s.npy -q {flags}"));
             place.array("s.npy").slice(s![.., 1..3]).to_owned().into_dyn()
@@ -161,7 +161,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn a_detector_can_be_scored_with_the_engine_of_another_fit() {
     let place: Place = ready(&CLASSIFIER);
-    let flags = "--score gaussian --data train.npy -q";
+    let flags = "--score-model gaussian --data train.npy -q";
     place.ok(&format!("fit --model model.onnx {flags} -o a.onnx --backend reference"));
     place.ok(&format!("fit --model model.onnx {flags} -o b.onnx --backend rten"));
     for name in ["a", "b"] {

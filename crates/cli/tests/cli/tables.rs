@@ -9,7 +9,8 @@ use crate::{
 };
 
 const NAMES: [&str; 4] = ["age", "income", "height", "weight"];
-const FIT: &str = "fit --model model.onnx --score gaussian --data train.csv -o detector.onnx -q";
+const FIT: &str =
+    "fit --model model.onnx --score-model gaussian --data train.csv -o detector.onnx -q";
 
 /// A table with these columns of the samples, in this order; others hold words.
 fn csv(place: &Place, name: &str, columns: &[&str], rows: &Array2<f32>) {
@@ -209,7 +210,7 @@ fn a_folder_of_several_kinds_is_refused() {
 #[test]
 fn a_detector_suggests_only_what_its_commands_have() {
     let place = labelled();
-    place.ok("fit --model model.onnx --score gaussian --data train.npy -o detector.onnx -q");
+    place.ok("fit --model model.onnx --score-model gaussian --data train.npy -o detector.onnx -q");
     csv(&place, "more.csv", &["age", "income", "height", "weight", "class"], &samples(9, 0.0, 4));
     csv(&place, "few.csv", &["age", "income", "height"], &samples(9, 0.0, 4));
     for command in ["score detector.onnx", "test detector.onnx", "explain -o maps detector.onnx"] {

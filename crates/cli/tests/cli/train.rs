@@ -47,7 +47,7 @@ fn images(place: &Place, name: &str) {
 fn a_detector_with_a_trained_score_takes_one_command() {
     let place = ready(&CLASSIFIER);
     let spec = "train:steps=300,width=32";
-    let fit = format!("fit --model model.onnx --data train.npy --score {spec} --seed 5");
+    let fit = format!("fit --model model.onnx --data train.npy --score-model {spec} --seed 5");
     let manifest = place.json(&format!("{fit} -o one.onnx --json -q"));
     let score = &manifest["method"]["facts"]["score_model"];
     assert_eq!((&score["family"], &score["steps"]), (&"train".into(), &300.into()));
@@ -67,14 +67,14 @@ fn a_detector_with_a_trained_score_takes_one_command() {
     );
     let run = place.ok("score one.onnx new.npy -o scores.npy -q");
     assert!(run.err.is_empty() && place.array("scores.npy").iter().all(|v| v.is_finite()));
-    let check = place.json(&format!("inspect --score {spec} --data train.npy --json -q"));
+    let check = place.json(&format!("inspect --score-model {spec} --data train.npy --json -q"));
     assert!((check["scale"].as_f64().unwrap() - 1.0).abs() < 0.2, "{check}");
 }
 
 #[test]
 fn unknown_score_models_are_told_of_train() {
     let place = ready(&CLASSIFIER);
-    let fit = "fit --model model.onnx --data train.npy -o out.onnx --score";
+    let fit = "fit --model model.onnx --data train.npy -o out.onnx --score-model";
     for (spec, message) in [
         ("trained", "train[:sigma=0.2]"),
         ("gauss", "ddpm:FILE"),
@@ -109,13 +109,16 @@ fn a_score_goes_from_data_to_a_detector() {
     let page = fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("drawn"), "{} bytes", page.len());
     assert!(!place.names().iter().any(|name| name.contains("checkpoint")), "{:?}", place.names());
-    let check = place.json("inspect --score onnx:score.onnx --data train.npy --json -q");
+    let check = place.json("inspect --score-model onnx:score.onnx --data train.npy --json -q");
     assert!((check["scale"].as_f64().unwrap() - 1.0).abs() < 0.15, "{check}");
-    place.ok("fit --model model.onnx --data train.npy --score onnx:score.onnx -o detector.onnx -q");
+    place.ok(
+        "fit --model model.onnx --data train.npy --score-model onnx:score.onnx -o detector.onnx -q",
+    );
     // Normalised for the model, the score still sees what it learned from.
     let shifted = "--mean 0.5,0.2,0,1 --std 2,3,1,0.5";
-    let check = place
-        .json(&format!("inspect --score onnx:score.onnx --data train.npy --json -q {shifted}"));
+    let check = place.json(&format!(
+        "inspect --score-model onnx:score.onnx --data train.npy --json -q {shifted}"
+    ));
     assert!((check["scale"].as_f64().unwrap() - 1.0).abs() < 0.15, "{check}");
 }
 
@@ -147,15 +150,15 @@ fn a_diffusion_model_s_file_tells_how_it_is_used() {
     let place = ready(&CLASSIFIER);
     place.ok("train score --data train.npy --diffusion cosine --t-steps 50 --steps 2000 --out unet.onnx -q --report page.html");
     // Steps, schedule and scale are in the file.
-    let check = place.json("inspect --score ddpm:unet.onnx,t=5 --data train.npy --json -q");
+    let check = place.json("inspect --score-model ddpm:unet.onnx,t=5 --data train.npy --json -q");
     assert!((check["scale"].as_f64().unwrap() - 1.0).abs() < 0.15, "{check}");
     assert_eq!(check["score"]["steps"], 50);
     assert_eq!(check["score"]["schedule"]["name"], "cosine");
     place.ok(
-        "fit --model model.onnx --data train.npy --score ddpm:unet.onnx,t=5 -o detector.onnx -q",
+        "fit --model model.onnx --data train.npy --score-model ddpm:unet.onnx,t=5 -o detector.onnx -q",
     );
     place.fails(
-        "fit --model model.onnx --data train.npy --score ddpm:unet.onnx,t=60 -o d.onnx",
+        "fit --model model.onnx --data train.npy --score-model ddpm:unet.onnx,t=60 -o d.onnx",
         "t=60",
     );
 }
@@ -190,7 +193,7 @@ fn classifiers_and_regressors_take_tables_as_they_are() {
         |c: &serde_json::Value| c["accuracy"].as_f64().unwrap() * c["samples"].as_f64().unwrap();
     let share = by_class.iter().map(right).sum::<f64>() / 100.0;
     assert!((share - told["held_out"]["accuracy"].as_f64().unwrap()).abs() < 1e-9, "{told}");
-    place.ok("fit --model c.onnx --data table.csv --label class --exclude price --score gaussian -o d.onnx -q");
+    place.ok("fit --model c.onnx --data table.csv --label class --exclude price --score-model gaussian -o d.onnx -q");
     let run = place.ok(
         "train regressor --data table.csv --target price --exclude class --steps 300 --out r.onnx",
     );
@@ -237,7 +240,7 @@ fn files_say_whether_bytes_were_taken_as_they_are() {
     // However the data are read, the score sees what it learned from.
     for file in ["raw.onnx", "scaled.onnx"] {
         let inspect =
-            format!("inspect --score onnx:{file} --data images.npy --shape 1,8,8 --json -q");
+            format!("inspect --score-model onnx:{file} --data images.npy --shape 1,8,8 --json -q");
         let [raw, scaled] = ["--raw", ""].map(|flag| place.json(&format!("{inspect} {flag}")));
         let [raw, scaled] = [&raw, &scaled].map(|check| check["mean_norm"].as_f64().unwrap());
         assert!((255.0 * raw / scaled - 1.0).abs() < 1e-3, "{file}: {raw} {scaled}");
@@ -255,7 +258,7 @@ fn a_classifier_remembers_how_its_samples_were_read() {
         (&true.into(), &serde_json::json!(["a", "b"]))
     );
     assert_eq!(reading["mean"], serde_json::json!([50.0, 0.0]));
-    let fit = format!("fit --model c.onnx {data} --score gaussian -o d.onnx");
+    let fit = format!("fit --model c.onnx {data} --score-model gaussian -o d.onnx");
     let other =
         "c.onnx learned from samples read with --raw --mean 50,0; here they are read without";
     assert!(place.ok(&fit).err.contains(other));

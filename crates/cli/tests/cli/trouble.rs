@@ -96,7 +96,7 @@ fn a_full_disk_leaves_no_half_file() {
     let full = "trap '' XFSZ; ulimit -f 2";
     let before = place.names();
     for arguments in [
-        "fit --model model.onnx --score gaussian --data train.npy -o other.onnx -q",
+        "fit --model model.onnx --score-model gaussian --data train.npy -o other.onnx -q",
         "score detector.onnx many.npy -o s.csv -q",
         "score detector.onnx many.npy -o s.jsonl -q",
         "score detector.onnx many.npy -o s.parquet -q",

@@ -94,7 +94,7 @@ fn yours(folder: &Path) -> Section {
              images:",
         )
         .code(format!(
-            "taste fit --model model.onnx --score {SCORE} --data train.npy --calibration held-out.npy --map -o detector.onnx\n\
+            "taste fit --model model.onnx --score-model {SCORE} --data train.npy --calibration held-out.npy --map -o detector.onnx\n\
              taste score detector.onnx new.npy -o scores.csv\n\
              taste test detector.onnx new.npy\n\
              taste explain detector.onnx new.npy -o maps"
