@@ -98,7 +98,7 @@ pub fn suggestion<'n>(names: impl IntoIterator<Item = &'n str>, name: &str) -> O
 
 /// Declares the modules of a table and the table itself, so that an entry is one line.
 ///
-/// ```ignore
+/// ```text
 /// taste_choice::table! {
 ///     /// Every aggregate.
 ///     pub AGGREGATES: [AggregateKind] = {

@@ -15,7 +15,7 @@ use crate::{
     error::unfit,
     passes::{self, Source},
 };
-use counting::Counting;
+use counting::counted;
 pub use fitting::{Fitting, Next};
 
 /// A detector to be.
@@ -109,9 +109,9 @@ impl<'a> Fit<'a> {
                 }
                 Next::Samples { from, to } => {
                     let part = Part::new(train, self.settings.seed, from, to);
-                    let counting = Counting::new(part);
-                    fitting.give(&counting)?;
-                    fitting.left_out(counting.taken(), counting.not_finite());
+                    let (given, all, bad) = counted(&part, |samples| fitting.give(samples));
+                    given?;
+                    fitting.left_out(all, bad);
                 }
                 Next::Done(detector) => return Ok(*detector),
             }

@@ -9,7 +9,7 @@ use taste_detector::passes::{Gathered, Watch};
 use taste_graph::{Build, Id, OpError};
 
 use crate::{
-    Error, refused,
+    Error,
     residual::{Adjusted, Residual, Subject},
 };
 
@@ -53,7 +53,7 @@ pub trait Aggregate: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// One number for every sample: N.
+    /// One number for every sample (N): the formula, or the residual of the only function.
     fn join(
         &self,
         b: &mut Build<'_>,
@@ -62,10 +62,7 @@ pub trait Aggregate: fmt::Debug + Send + Sync {
         seen: &Gathered,
     ) -> Result<Id, Error> {
         let _ = (of, seen);
-        match self.formula(b, adjusted.components)? {
-            Some(id) => Ok(id),
-            None => Err(refused(format!("the aggregate {} has no formula", self.written()))),
-        }
+        Ok(self.formula(b, adjusted.components)?.unwrap_or(adjusted.single))
     }
 }
 

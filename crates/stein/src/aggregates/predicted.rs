@@ -3,15 +3,10 @@
 use std::sync::Arc;
 
 use taste_choice::Choice;
-use taste_detector::passes::Gathered;
 use taste_engine::Target;
-use taste_graph::{Build, Id};
 
 use super::{Aggregate, AggregateKind};
-use crate::{
-    Error,
-    residual::{Adjusted, Residual, Subject},
-};
+use crate::residual::Subject;
 
 pub(super) const KIND: AggregateKind = AggregateKind {
     choice: Choice {
@@ -40,15 +35,5 @@ impl Aggregate for Predicted {
 
     fn is_signed(&self) -> bool {
         true
-    }
-
-    fn join(
-        &self,
-        _: &mut Build<'_>,
-        _: &Residual,
-        adjusted: &Adjusted,
-        _: &Gathered,
-    ) -> Result<Id, Error> {
-        Ok(adjusted.single)
     }
 }
