@@ -79,7 +79,9 @@ fn main() -> ExitCode {
     };
     let arguments: Vec<String> =
         std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    args::renamed_notes(&arguments).iter().for_each(|note| tell(note));
+    for note in args::renamed_notes(&arguments) {
+        tell(&note);
+    }
     let run = || match &cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Fit(args) => fit::run(args),
