@@ -26,13 +26,14 @@ pub use fitting::{Fitting, Next};
 /// use taste_detector::{Fit, Method, Settings};
 /// use taste_engine::Model;
 ///
-/// # fn method() -> Arc<dyn Method> { unimplemented!() }
+/// # fn fit(method: Arc<dyn Method>) -> Result<(), taste_detector::Error> {
 /// let model = Model::open("classifier.onnx".as_ref())?;
 /// let train = Dataset::open("train.npy".as_ref(), &Options::default())?;
 /// let settings = Settings { alpha: 0.01, ..Settings::default() };
-/// let detector = Fit::new(&model, method()).settings(settings).run(&train, None)?;
+/// let detector = Fit::new(&model, method).settings(settings).run(&train, None)?;
 /// detector.save("detector.onnx".as_ref())?;
-/// # Ok::<(), taste_detector::Error>(())
+/// # Ok(())
+/// # }
 /// ```
 pub struct Fit<'a> {
     model: &'a Model,
