@@ -41,9 +41,15 @@ pub(crate) fn sentence(decision: &Decision, calibration: usize) -> String {
         Some(alpha) => format!("alpha {alpha}, {}", decision.rule),
         None => "set by hand".to_owned(),
     };
-    format!(
-        "a score above {} is flagged ({how}; {})",
-        number(decision.threshold),
-        count(calibration, "calibration sample")
-    )
+    format!("{} is flagged ({how}; {})", beyond(decision), count(calibration, "calibration sample"))
+}
+
+/// What is flagged: `a score above 3.2`.
+pub(crate) fn beyond(decision: &Decision) -> String {
+    let above = |what: &str, threshold: Option<f64>| {
+        threshold.map(|t| format!("a {what} above {}", number(t)))
+    };
+    let all = [above("score", decision.threshold), above("novelty", decision.novelty_threshold)];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    if all.is_empty() { "nothing".to_owned() } else { all.join(" or ") }
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use taste_data::{Chunk, Column, Dataset, Kind, TableWriter, TextFormat, Value};
-use taste_detector::{Detector, Scores};
+use taste_detector::{Detector, PartFacts, Role, Scores};
 
 use crate::{
     Outcome,
     args::ScoreArgs,
     detect::Detection,
     files, print_json,
-    table::{count, number, percent},
+    table::{count, percent},
     tell,
 };
 
@@ -25,7 +25,11 @@ struct Summary<'a> {
     flagged: usize,
     /// Samples whose entries or score are not finite; they are among the flagged.
     not_finite: usize,
-    threshold: f64,
+    threshold: Option<f64>,
+    novelty_threshold: Option<f64>,
+    /// What is flagged, in words.
+    #[serde(skip)]
+    beyond: String,
     alpha: Option<f64>,
     file: Option<&'a Path>,
 }
@@ -56,6 +60,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         flagged,
         not_finite,
         threshold: decision.threshold,
+        novelty_threshold: decision.novelty_threshold,
+        beyond: crate::edit::beyond(decision),
         alpha: decision.alpha,
         file: args.out.as_deref(),
     };
@@ -72,8 +78,11 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
 struct Sheet<'a> {
     data: &'a Dataset,
     writer: TableWriter,
-    /// Parts of the score with one column.
-    parts: Vec<&'a str>,
+    /// Parts of the score with one column, and the terms that add up to it: a part and a column of it.
+    parts: Vec<(&'a str, usize)>,
+    /// How many of them are terms that add up to the score; they come last.
+    evidence: usize,
+    with_novelty: bool,
     /// Whether rows have the names of files.
     named: bool,
     flagged: usize,
@@ -82,15 +91,28 @@ struct Sheet<'a> {
 
 impl<'a> Sheet<'a> {
     fn create(args: &ScoreArgs, detector: &'a Detector, data: &'a Dataset) -> Result<Self> {
-        let parts = detector.manifest().parts.iter().filter(|p| p.columns.len() == 1);
-        let parts: Vec<&str> = parts.map(|p| p.name.as_str()).collect();
+        let manifest = detector.manifest();
+        let with_novelty = manifest.has_novelty;
         let mut columns = vec![Column::new("index", Kind::Int)];
-        columns.extend(parts.iter().map(|name| Column::new(*name, Kind::Float)));
+        let single = |p: &&PartFacts| p.columns.len() == 1 && p.role != Role::Evidence;
+        let residuals = manifest.parts.iter().filter(single);
+        let mut parts: Vec<(&str, usize)> = residuals.map(|p| (p.name.as_str(), 0)).collect();
+        columns.extend(parts.iter().map(|(name, _)| Column::new(*name, Kind::Float)));
         columns.extend([
             Column::new("score", Kind::Float),
             Column::new("p_value", Kind::Float),
             Column::new("flag", Kind::Bool),
         ]);
+        if with_novelty {
+            columns.extend(["novelty", "novelty_p_value"].map(|n| Column::new(n, Kind::Float)));
+        }
+        let residuals = parts.len();
+        for part in manifest.parts.iter().filter(|p| p.role == Role::Evidence) {
+            for (at, column) in part.columns.iter().enumerate() {
+                columns.push(Column::new(format!("{}_{column}", part.name), Kind::Float));
+                parts.push((&part.name, at));
+            }
+        }
         let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let is_npy = args.out.as_deref().is_some_and(ends_in);
         let named = data.row_name(0).is_some() && !is_npy;
@@ -100,7 +122,8 @@ impl<'a> Sheet<'a> {
             Some(path) => TableWriter::create(path, &columns)?,
             None => TableWriter::stdout(format, &columns)?,
         };
-        Ok(Self { data, writer, parts, named, flagged: 0, not_finite: 0 })
+        let evidence = parts.len() - residuals;
+        Ok(Self { data, writer, parts, evidence, with_novelty, named, flagged: 0, not_finite: 0 })
     }
 
     fn add(&mut self, chunk: &Chunk, scores: &Scores) -> Result<()> {
@@ -109,13 +132,21 @@ impl<'a> Sheet<'a> {
             self.not_finite += usize::from(!scores.score[i].is_finite());
             let place = self.data.place(index);
             let mut row = vec![Value::Int(i64::try_from(place).unwrap_or(i64::MAX))];
-            let of = |name: &&str| scores.part(name).map_or(f32::NAN, |part| part[[i, 0]]);
-            row.extend(self.parts.iter().map(|name| Value::Single(of(name))));
+            let of = |(name, column): &(&str, usize)| {
+                let value = scores.part(name).and_then(|part| part.get([i, *column]));
+                Value::Single(value.copied().unwrap_or(f32::NAN))
+            };
+            let residuals = self.parts.len() - self.evidence;
+            row.extend(self.parts[..residuals].iter().map(of));
             row.extend([
                 Value::Single(scores.score[i]),
                 Value::Single(scores.p_value[i]),
                 Value::Bool(scores.flag[i]),
             ]);
+            if let Some(novelty) = scores.novelty.as_ref().filter(|_| self.with_novelty) {
+                row.extend([Value::Single(novelty.score[i]), Value::Single(novelty.p_value[i])]);
+            }
+            row.extend(self.parts[residuals..].iter().map(of));
             let name = self.data.row_name(index).filter(|_| self.named).unwrap_or_default();
             row.extend(self.named.then_some(Value::Text(&name)));
             self.writer.write(&row)?;
@@ -132,10 +163,10 @@ impl Summary<'_> {
             .alpha
             .map_or_else(String::new, |a| format!(", {} % expected without a shift", percent(a)));
         tell(&format!(
-            "{}: {} flagged ({share:.1} %{expected}), score above {}",
+            "{}: {} flagged ({share:.1} %{expected}): {}",
             count(self.samples, "sample"),
             self.flagged,
-            number(self.threshold)
+            self.beyond
         ));
         if self.not_finite > 0 {
             let samples = match self.not_finite {

@@ -2,11 +2,15 @@
 
 use taste_graph::{Build, OpError};
 use taste_ops::functions;
-use taste_stats::{conformal::Calibration, quantile::Quantile};
+use taste_stats::{
+    conformal::{Calibration, Rule},
+    quantile::Quantile,
+};
 
 use crate::{
-    Error, MapFacts, MapReference, Reference, Settings, Statistic, channel_axis,
+    Error, Goal, MapFacts, MapReference, Margins, Reference, Settings, Statistic, channel_axis,
     decision::as_columns,
+    error::unfit,
     passes::{Gather, Gathered, Watch},
 };
 
@@ -17,7 +21,13 @@ const KEPT: usize = 400_000;
 /// samples that are alike, as all are where a softmax is saturated, are alike for all engines.
 pub(crate) const TOLERANCE: f32 = 1e-4;
 
+/// Values that are kept of every column of a table, and the most columns that a table may have for that.
+const KEPT_OF_COLUMN: usize = 2000;
+const MOST_COLUMNS: usize = 2048;
+
 const SCORE: &str = "score";
+const NOVELTY: &str = "novelty";
+const COLUMNS: &str = "columns";
 const REFERENCE: &str = "reference";
 const LARGEST: &str = "largest entry of the map";
 const SIZES: &str = "sizes of the map";
@@ -26,10 +36,40 @@ const SIZES: &str = "sizes of the map";
 pub(crate) struct Calibrated {
     /// Larger by [`TOLERANCE`]; NaN where there is none.
     pub(crate) scores: Vec<f32>,
+    /// Those of the novelty, likewise.
+    pub(crate) novelty: Option<Vec<f32>>,
     /// Samples whose score is no number.
     pub(crate) not_finite: usize,
     pub(crate) reference: Reference,
+    pub(crate) margins: Option<Margins>,
     pub(crate) maps: Option<(MapReference, f64)>,
+}
+
+/// The thresholds of score and novelty; none for what does not flag.
+pub(crate) type Thresholds = (Option<f64>, Option<f64>);
+
+/// The thresholds that calibration scores give.
+pub(crate) fn thresholds(
+    scores: &[f32],
+    novelty: Option<&[f32]>,
+    goal: Goal,
+    alpha: f64,
+    rule: Rule,
+) -> Result<Thresholds, Error> {
+    let of = |scores: &[f32], alpha: f64| {
+        let scores = Calibration::new(scores.iter().map(|&s| f64::from(s)));
+        Ok::<_, Error>(scores.threshold(alpha, rule)?)
+    };
+    let (harm, new) = goal.shares(alpha);
+    let novelty = match (new, novelty) {
+        (None, _) => None,
+        (Some(alpha), Some(scores)) => Some(of(scores, alpha)?),
+        (Some(_), None) => {
+            let message = "this method tells no novelty, so nothing can be flagged for that";
+            return Err(unfit("goal", message.to_owned()));
+        }
+    };
+    Ok((harm.map(|alpha| of(scores, alpha)).transpose()?, novelty))
 }
 
 /// What the calibration pass gathers.
@@ -37,11 +77,13 @@ pub(crate) fn watches(
     b: &mut Build<'_>,
     statistic: &Statistic,
     sample_shape: &[usize],
-    seed: u64,
+    settings: &Settings,
 ) -> Result<Vec<Watch>, OpError> {
+    let seed = settings.seed;
     let all = Gather::Rows { most: usize::MAX, seed, whole: true };
     let mut columns = Vec::new();
-    for id in statistic.parts.iter().map(|p| p.id).chain([statistic.score]) {
+    for id in statistic.parts.iter().map(|p| p.id).chain([statistic.score]).chain(statistic.novelty)
+    {
         columns.push(as_columns(b, id)?);
     }
     let row = functions::concat(b, &columns, 1)?;
@@ -50,6 +92,13 @@ pub(crate) fn watches(
         Watch::value(SCORE, statistic.score, all),
         Watch::value(REFERENCE, row, Gather::rows(KEPT, width, seed)),
     ];
+    watches.extend(statistic.novelty.map(|id| Watch::value(NOVELTY, id, all)));
+    if let [columns @ 1..=MOST_COLUMNS] = *sample_shape
+        && settings.may_keep_rows
+    {
+        let most = (KEPT / columns).min(KEPT_OF_COLUMN);
+        watches.push(Watch::input(COLUMNS, Gather::Rows { most, seed, whole: false }));
+    }
     if let Some(map) = &statistic.map {
         let summed = match channel_axis(sample_shape) {
             Some(axis) => b.sum(map.id, &[axis + 1])?,
@@ -70,11 +119,15 @@ pub(crate) fn watches(
 impl Calibrated {
     /// What a pass with [`watches`] gave.
     pub(crate) fn of(statistic: &Statistic, seen: &Gathered) -> Result<Self, Error> {
-        let raw = seen.rows(SCORE)?.values.iter().copied();
-        let larger = |s: f32| if s.is_finite() { s + TOLERANCE * s.abs() } else { f32::NAN };
-        let scores: Vec<f32> = raw.map(larger).collect();
+        let larger = |s: &f32| if s.is_finite() { s + TOLERANCE * s.abs() } else { f32::NAN };
+        let numbers = |name: &str| -> Result<Vec<f32>, Error> {
+            Ok(seen.rows(name)?.values.iter().map(larger).collect())
+        };
+        let scores = numbers(SCORE)?;
+        let novelty = statistic.novelty.map(|_| numbers(NOVELTY)).transpose()?;
         let not_finite = scores.iter().filter(|s| s.is_nan()).count();
         let reference = Reference { rows: seen.rows(REFERENCE)?.values.clone() };
+        let margins = seen.rows(COLUMNS).ok().map(|drawn| Margins::of(&drawn.values));
         let maps = match &statistic.map {
             None => None,
             Some(map) => {
@@ -88,13 +141,18 @@ impl Calibrated {
                 Some((MapReference { deviations: map.deviations.clone(), largest }, scale))
             }
         };
-        Ok(Self { scores, not_finite, reference, maps })
+        Ok(Self { scores, novelty, not_finite, reference, margins, maps })
     }
 
-    /// The threshold of the score.
-    pub(crate) fn threshold(&self, settings: &Settings) -> Result<f64, Error> {
-        let scores = Calibration::new(self.scores.iter().map(|&s| f64::from(s)));
-        Ok(scores.threshold(settings.alpha, settings.rule)?)
+    /// The thresholds of score and novelty; none for what does not flag.
+    pub(crate) fn thresholds(&self, settings: &Settings) -> Result<Thresholds, Error> {
+        thresholds(
+            &self.scores,
+            self.novelty.as_deref(),
+            settings.goal,
+            settings.alpha,
+            settings.rule,
+        )
     }
 
     /// What maps were like.

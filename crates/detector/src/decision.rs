@@ -4,11 +4,20 @@ use ndarray::Array2;
 use taste_graph::{Build, DType, Dim, Fact, Id, OpError};
 use taste_ops::functions;
 
-/// The threshold is an input of the graph under this name while that is built, and a named constant of the file, so
-/// that it can be changed there.
-pub(crate) const THRESHOLD: &str = "taste.threshold";
-/// The calibration scores, likewise.
-pub(crate) const CALIBRATION: &str = "taste.calibration";
+/// Thresholds and calibration scores of a number that decides. They are inputs of the graph under these names while that
+/// is built, and named constants of the file, so that they can be changed there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    pub(crate) threshold: &'static str,
+    pub(crate) calibration: &'static str,
+}
+
+/// Of the score.
+pub(crate) const SCORE: Names =
+    Names { threshold: "taste.threshold", calibration: "taste.calibration" };
+/// Of the novelty.
+pub(crate) const NOVELTY: Names =
+    Names { threshold: "taste.novelty_threshold", calibration: "taste.novelty_calibration" };
 
 /// Sorted calibration scores in rows, so that a score is found by its row and its place therein. ONNX has no search: with
 /// √n rows of √n scores, two comparisons with √n numbers take the place of one with n.
@@ -41,11 +50,16 @@ impl Lookup {
     }
 
     /// (1 + #{calibration ≥ score}) / (n + 1): N. The smallest value where the score is no number.
-    pub(crate) fn p_value(&self, b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
+    pub(crate) fn p_value(
+        &self,
+        b: &mut Build<'_>,
+        names: Names,
+        score: Id,
+    ) -> Result<Id, OpError> {
         let samples = b.fact(score).shape[0];
         let (rows, width) = self.table.dim();
         let shape = vec![Dim::from(rows), Dim::from(width)];
-        let table = b.graph_mut().input(CALIBRATION, Fact { dtype: DType::Float, shape });
+        let table = b.graph_mut().input(names.calibration, Fact { dtype: DType::Float, shape });
         let fillers = (rows * width - self.count) as f64;
         let s = b.reshape(score, &[samples, Dim::from(1)])?;
         let last = functions::slice(b, table, 1, width - 1, 1)?;
@@ -84,11 +98,17 @@ pub(crate) fn lifted(mut scores: Vec<f32>) -> Vec<f32> {
     scores
 }
 
-/// Whether the score lies beyond the threshold, or is no number: N.
-pub(crate) fn flag(b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
-    let fact = Fact { dtype: DType::Float, shape: vec![] };
-    let threshold = b.graph_mut().input(THRESHOLD, fact);
-    functions::exceeds(b, score, threshold)
+/// Whether the score or the novelty lies beyond its threshold, or is no number: N.
+pub(crate) fn flag(b: &mut Build<'_>, score: Id, novelty: Option<Id>) -> Result<Id, OpError> {
+    let mut beyond = |names: Names, value: Id| {
+        let fact = Fact { dtype: DType::Float, shape: vec![] };
+        let threshold = b.graph_mut().input(names.threshold, fact);
+        functions::exceeds(b, value, threshold)
+    };
+    let by_score = beyond(SCORE, score)?;
+    let Some(novelty) = novelty else { return Ok(by_score) };
+    let by_novelty = beyond(NOVELTY, novelty)?;
+    functions::either(b, by_score, by_novelty)
 }
 
 /// 0 for every sample (N × 1), but NaN where an entry of it is not finite, whatever a model makes of that.

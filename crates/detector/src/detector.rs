@@ -6,8 +6,10 @@ use taste_onnx::Model;
 use taste_stats::conformal::{Calibration, Rule};
 
 use crate::{
-    Error, Manifest, MapReference, Reference,
-    file::{self, Contents, single},
+    Error, Goal, Manifest, MapReference, Margins, Reference,
+    calibrate::thresholds,
+    error::unfit,
+    file::{self, Contents},
     refused,
 };
 
@@ -23,8 +25,7 @@ impl Detector {
         graph: taste_onnx::proto::ModelProto,
         mut contents: Contents,
     ) -> Result<Self, Error> {
-        let decision = &mut contents.manifest.decision;
-        decision.threshold = f64::from(single(decision.threshold));
+        contents.manifest.decision.round();
         let file = file::assemble(graph, &contents)?;
         Ok(Self { file, contents })
     }
@@ -90,22 +91,50 @@ impl Detector {
         self.contents.maps.is_some()
     }
 
-    /// Chooses the threshold for another false-positive rate.
+    /// The calibration values of the novelty, ascending, if the detector tells it.
+    pub fn novelty_calibration(&self) -> Option<&[f32]> {
+        self.contents.novelty.as_deref()
+    }
+
+    /// The values of every column on calibration samples, if samples are rows of a table.
+    pub fn margins(&self) -> Option<&Margins> {
+        self.contents.margins.as_ref()
+    }
+
+    /// Chooses the thresholds for another false-positive rate.
     pub fn set_alpha(&mut self, alpha: f64, rule: Rule) -> Result<(), Error> {
-        let Contents { manifest, calibration, maps, .. } = &mut self.contents;
-        let scores = Calibration::new(calibration.iter().map(|&s| f64::from(s)));
-        let threshold = scores.threshold(alpha, rule)?;
+        self.decide(self.manifest().decision.goal, alpha, rule)
+    }
+
+    /// Chooses what samples are flagged for.
+    pub fn set_goal(&mut self, goal: Goal) -> Result<(), Error> {
+        let decision = &self.manifest().decision;
+        let Some(alpha) = decision.alpha else {
+            let message = "the threshold was set by hand: give a false-positive rate with the goal";
+            return Err(unfit("goal", message.to_owned()));
+        };
+        let rule = decision.rule.parse().unwrap_or(Rule::Conformal);
+        self.decide(goal, alpha, rule)
+    }
+
+    /// Chooses all thresholds.
+    pub fn decide(&mut self, goal: Goal, alpha: f64, rule: Rule) -> Result<(), Error> {
+        let Contents { manifest, calibration, novelty, maps, .. } = &mut self.contents;
+        let found = thresholds(calibration, novelty.as_deref(), goal, alpha, rule)?;
         if let (Some(facts), Some(maps)) = (&mut manifest.map, maps) {
             let largest = Calibration::new(maps.largest.iter().map(|&s| f64::from(s)));
             facts.threshold = largest.threshold(alpha, rule)?;
             facts.alpha = alpha;
         }
-        manifest.decision.alpha = Some(alpha);
-        manifest.decision.rule = rule.to_string();
-        self.put_threshold(threshold)
+        let decision = &mut manifest.decision;
+        decision.goal = goal;
+        decision.alpha = Some(alpha);
+        decision.rule = rule.to_string();
+        (decision.threshold, decision.novelty_threshold) = found;
+        self.put_decision()
     }
 
-    /// Sets the threshold by hand.
+    /// Sets the threshold of the score by hand; then the score alone flags.
     pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
         if !threshold.is_finite() {
             return Err(refused(format!(
@@ -113,13 +142,13 @@ impl Detector {
             )));
         }
         let decision = &mut self.contents.manifest.decision;
-        *decision = decision.by_hand(threshold);
-        self.put_threshold(threshold)
+        *decision = decision.by_hand(Some(threshold), None);
+        self.put_decision()
     }
 
-    fn put_threshold(&mut self, threshold: f64) -> Result<(), Error> {
-        self.contents.manifest.decision.threshold = f64::from(single(threshold));
-        file::put_threshold(&mut self.file, threshold);
+    fn put_decision(&mut self) -> Result<(), Error> {
+        self.contents.manifest.decision.round();
+        file::put_thresholds(&mut self.file, &self.contents.manifest);
         file::describe(&mut self.file, &self.contents)
     }
 }

@@ -7,8 +7,8 @@ use taste_onnx::{
 };
 
 use crate::{
-    Error, FORMAT, Manifest, MapReference, Reference,
-    decision::{self, CALIBRATION, Lookup, THRESHOLD},
+    Error, FORMAT, Manifest, MapReference, Margins, Reference,
+    decision::{self, Lookup, NOVELTY, Names, SCORE},
     reference::{pack, unpack},
     refused,
 };
@@ -17,13 +17,16 @@ const FORMAT_KEY: &str = "taste.format";
 const MANIFEST_KEY: &str = "taste.manifest";
 const REFERENCE_KEY: &str = "taste.reference";
 const MAPS_KEY: &str = "taste.maps";
+const MARGINS_KEY: &str = "taste.columns";
 
 /// What is in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) manifest: Manifest,
     pub(crate) calibration: Vec<f32>,
+    pub(crate) novelty: Option<Vec<f32>>,
     pub(crate) reference: Reference,
+    pub(crate) margins: Option<Margins>,
     pub(crate) maps: Option<MapReference>,
 }
 
@@ -39,15 +42,24 @@ pub(crate) fn assemble(mut proto: ModelProto, contents: &Contents) -> Result<Mod
     "Whether samples differ from the training data in a way that matters to the model. Outputs for every sample: score \
         (larger is further out), p_value, flag, the parts of the score, and the model's own prediction."
         .clone_into(&mut proto.doc_string);
-    let graph = proto.graph.get_or_insert_default();
-    let lookup = Lookup::new(&contents.calibration);
-    let (rows, width) = lookup.table.dim();
-    let table: Vec<f32> = lookup.table.iter().copied().collect();
-    bind(graph, builders::tensor_f32(CALIBRATION, &[rows, width], &table));
     let mut model = Model::new(proto);
-    put_threshold(&mut model, contents.manifest.decision.threshold);
+    put_calibration(&mut model, contents);
+    put_thresholds(&mut model, &contents.manifest);
     describe(&mut model, contents)?;
     Ok(model)
+}
+
+/// Writes the calibration scores into the graph.
+pub(crate) fn put_calibration(model: &mut Model, contents: &Contents) {
+    let Some(graph) = &mut model.proto.graph else { return };
+    let both = [(SCORE, Some(&contents.calibration)), (NOVELTY, contents.novelty.as_ref())];
+    for (names, scores) in both {
+        let Some(scores) = scores else { continue };
+        let lookup = Lookup::new(scores);
+        let (rows, width) = lookup.table.dim();
+        let table: Vec<f32> = lookup.table.iter().copied().collect();
+        bind(graph, builders::tensor_f32(names.calibration, &[rows, width], &table));
+    }
 }
 
 /// Writes manifest and reference into the metadata.
@@ -63,16 +75,26 @@ pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Err
         let both = maps.deviations.iter().chain(&maps.largest);
         entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
     }
+    if let Some(Margins { sorted }) = &contents.margins {
+        entries.push((MARGINS_KEY, pack(sorted.ncols(), sorted.iter())));
+    }
     for (key, value) in entries {
         model.set_metadata(key, value);
     }
     Ok(())
 }
 
-/// Writes the number that scores are compared with.
-pub(crate) fn put_threshold(model: &mut Model, threshold: f64) {
-    if let Some(graph) = &mut model.proto.graph {
-        bind(graph, builders::tensor_f32(THRESHOLD, &[], &[single(threshold)]));
+/// Writes the numbers that score and novelty are compared with: the largest there is for what does not flag.
+pub(crate) fn put_thresholds(model: &mut Model, manifest: &Manifest) {
+    let Some(graph) = &mut model.proto.graph else { return };
+    let decision = &manifest.decision;
+    let mut put = |names: Names, threshold: Option<f64>| {
+        let threshold = threshold.map_or(f32::MAX, single);
+        bind(graph, builders::tensor_f32(names.threshold, &[], &[threshold]));
+    };
+    put(SCORE, decision.threshold);
+    if manifest.has_novelty {
+        put(NOVELTY, decision.novelty_threshold);
     }
 }
 
@@ -99,31 +121,68 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
             let rows = values.len().checked_div(width)?;
             Array2::from_shape_vec((rows, width), values).ok()
         })
-        .filter(|rows| {
-            rows.ncols() == 1 + manifest.parts.iter().map(|p| p.columns.len()).sum::<usize>()
-        })
+        .filter(|rows| rows.ncols() == reference_width(&manifest))
         .ok_or_else(|| damaged("the reference samples"))?;
     let maps = match (model.metadata(MAPS_KEY), &manifest.map) {
         (Some(text), Some(_)) => Some(map_reference(text, &manifest)?),
         (None, None) => None,
         _ => return Err(damaged("the maps")),
     };
-    let mut calibration = constant(model, CALIBRATION)?;
-    if calibration.len() < manifest.data.calibrated {
+    let margins = match model.metadata(MARGINS_KEY) {
+        None => None,
+        Some(text) => Some(margins(text, &manifest).ok_or_else(|| damaged("the columns"))?),
+    };
+    let calibration = calibration(model, SCORE, &manifest)?;
+    let novelty = match manifest.has_novelty {
+        true => Some(self::calibration(model, NOVELTY, &manifest)?),
+        false => None,
+    };
+    // What the graph compares with is what counts, also if it was changed with another tool.
+    let threshold = threshold(model, SCORE)?;
+    let other = if manifest.has_novelty { self::threshold(model, NOVELTY)? } else { None };
+    let decision = &manifest.decision;
+    let same = |a: Option<f64>, b: Option<f64>| a.map(single) == b.map(single);
+    if !same(decision.threshold, threshold) || !same(decision.novelty_threshold, other) {
+        manifest.decision = decision.by_hand(threshold, other);
+    }
+    Ok(Contents { manifest, calibration, novelty, reference: Reference { rows }, margins, maps })
+}
+
+/// Columns of a reference row: those of every part, the score, the novelty.
+fn reference_width(manifest: &Manifest) -> usize {
+    let parts: usize = manifest.parts.iter().map(|p| p.columns.len()).sum();
+    parts + 1 + usize::from(manifest.has_novelty)
+}
+
+fn margins(text: &str, manifest: &Manifest) -> Option<Margins> {
+    let (width, values) = unpack(text)?;
+    let columns: usize = manifest.model.sample_shape.iter().product();
+    let sorted = Array2::from_shape_vec((columns, width), values).ok()?;
+    let ascends = |row: ndarray::ArrayView1<'_, f32>| {
+        row.iter().all(|v| v.is_finite()) && row.iter().is_sorted()
+    };
+    sorted.outer_iter().all(ascends).then_some(Margins { sorted })
+}
+
+/// The calibration scores that the graph compares with, ascending; those that are no number are infinite.
+fn calibration(model: &Model, names: Names, manifest: &Manifest) -> Result<Vec<f32>, String> {
+    let mut scores = constant(model, names.calibration)?;
+    let count = manifest.data.calibrated;
+    // NaN is nowhere in an ascending table.
+    if scores.len() < count || !scores.iter().is_sorted() || scores.iter().any(|s| s.is_nan()) {
         return Err(damaged("the calibration scores"));
     }
-    calibration.truncate(manifest.data.calibrated);
-    let calibration = decision::lifted(calibration);
-    // What the graph compares with is what counts, also if it was changed with another tool.
-    match constant(model, THRESHOLD)?[..] {
-        [threshold] if threshold.is_nan() => return Err(damaged(THRESHOLD)),
-        [threshold] if threshold.to_bits() != single(manifest.decision.threshold).to_bits() => {
-            manifest.decision = manifest.decision.by_hand(f64::from(threshold));
-        }
-        [_] => {}
-        _ => return Err(damaged(THRESHOLD)),
+    scores.truncate(count);
+    Ok(decision::lifted(scores))
+}
+
+/// The threshold that the graph compares with; none where nothing reaches it.
+fn threshold(model: &Model, names: Names) -> Result<Option<f64>, String> {
+    match constant(model, names.threshold)?[..] {
+        [threshold] if threshold.is_nan() => Err(damaged(names.threshold)),
+        [threshold] => Ok((threshold < f32::MAX).then(|| f64::from(threshold))),
+        _ => Err(damaged(names.threshold)),
     }
-    Ok(Contents { manifest, calibration, reference: Reference { rows }, maps })
 }
 
 fn map_reference(text: &str, manifest: &Manifest) -> Result<MapReference, String> {

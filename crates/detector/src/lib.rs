@@ -16,6 +16,7 @@ mod error;
 pub mod explain;
 mod file;
 mod fit;
+mod goal;
 mod health;
 mod job;
 mod manifest;
@@ -34,13 +35,14 @@ pub use divide::Split;
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Shortage, refused};
 pub use fit::{Fit, Fitting, Next};
+pub use goal::{GOALS, Goal};
 pub use health::{Finding, Level, finding};
 pub use job::{Described, Job};
 pub use manifest::{
     Baseline, DataFacts, Decision, FORMAT, Manifest, MapFacts, MethodFacts, ModelFacts, PartFacts,
 };
-pub use method::{Family, KeptRows, Map, Method, Named, Needs, Part, Statistic, Step};
+pub use method::{Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
 pub use progress::{Progress, Stage};
-pub use reference::{MapReference, Reference};
-pub use scorer::{Scorer, Scores};
+pub use reference::{MapReference, Margins, Reference};
+pub use scorer::{Novelty, Scorer, Scores};
 pub use settings::Settings;

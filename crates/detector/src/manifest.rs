@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, KeptRows, Settings};
+use crate::{Finding, Goal, KeptRows, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -28,6 +28,9 @@ pub struct Manifest {
     pub decision: Decision,
     /// Of maps, if the file has them.
     pub map: Option<MapFacts>,
+    /// Whether the file tells novelty beside the score.
+    #[serde(default)]
+    pub has_novelty: bool,
     /// Training rows that stay in the file.
     pub rows: Vec<KeptRows>,
     /// What the fit found out about itself.
@@ -98,6 +101,9 @@ pub struct PartFacts {
     pub name: String,
     /// What its columns are called.
     pub columns: Vec<String>,
+    /// What it is to tests of batches and to explanations.
+    #[serde(default)]
+    pub role: Role,
     /// What was taken off, and how it varies.
     pub baseline: Option<Baseline>,
 }
@@ -127,21 +133,46 @@ impl Baseline {
 /// When a sample is flagged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
+    /// What samples are flagged for.
+    #[serde(default)]
+    pub goal: Goal,
     /// The false-positive rate; absent if the threshold was set by hand.
     pub alpha: Option<f64>,
     /// How the threshold was chosen: conformal, quantile or by hand.
     pub rule: String,
-    /// Scores above it are flagged.
-    pub threshold: f64,
+    /// Scores above it are flagged; none if the score does not flag.
+    pub threshold: Option<f64>,
+    /// A novelty above it is flagged; none if the novelty does not flag, or there is none.
+    #[serde(default)]
+    pub novelty_threshold: Option<f64>,
     /// By which share of themselves calibration scores were taken as larger, so that engines that round differently agree
     /// on samples that are alike.
     pub tolerance: f64,
 }
 
 impl Decision {
-    /// With a threshold that does not follow from the calibration scores.
-    pub(crate) fn by_hand(&self, threshold: f64) -> Self {
-        Self { alpha: None, rule: "by hand".to_owned(), threshold, tolerance: self.tolerance }
+    /// Rounds thresholds to what a file holds.
+    pub(crate) fn round(&mut self) {
+        let rounded = |t: &mut f64| *t = f64::from(crate::file::single(*t));
+        self.threshold.as_mut().map(rounded);
+        self.novelty_threshold.as_mut().map(rounded);
+    }
+
+    /// With thresholds that do not follow from the calibration scores.
+    pub(crate) fn by_hand(&self, threshold: Option<f64>, novelty_threshold: Option<f64>) -> Self {
+        let goal = match (threshold, novelty_threshold) {
+            (_, None) => Goal::Harm,
+            (None, Some(_)) => Goal::Novelty,
+            (Some(_), Some(_)) => Goal::Both,
+        };
+        Self {
+            goal,
+            alpha: None,
+            rule: "by hand".to_owned(),
+            threshold,
+            novelty_threshold,
+            tolerance: self.tolerance,
+        }
     }
 }
 

@@ -118,8 +118,10 @@ impl fmt::Debug for Step {
 /// What a method has added to the graph in the end.
 #[derive(Clone, Debug)]
 pub struct Statistic {
-    /// One number a sample (N): larger is further out.
+    /// One number a sample (N): larger matters more to the model.
     pub score: Id,
+    /// How far from the training data, whether that matters or not (N), if the method tells both.
+    pub novelty: Option<Id>,
     /// What the score is made of, for people and for tests of batches.
     pub parts: Vec<Part>,
     /// Where a sample differs.
@@ -137,6 +139,7 @@ impl Statistic {
     pub fn new(score: Id) -> Self {
         Self {
             score,
+            novelty: None,
             parts: Vec::new(),
             map: None,
             facts: serde_json::Value::Null,
@@ -153,10 +156,29 @@ pub struct Part {
     pub name: String,
     /// N, or N × columns.
     pub id: Id,
+    /// What it is to tests of batches and to explanations.
+    pub role: Role,
     /// What its columns are called in tests of batches.
     pub columns: Vec<String>,
     /// What was taken off each column, and how they vary, if that is known.
     pub baseline: Option<crate::Baseline>,
+}
+
+/// What a part is to tests of batches and to explanations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A value beside the score.
+    #[default]
+    Plain,
+    /// A residual: its mean is zero without a shift.
+    Residual,
+    /// Terms that add up to the score: the reasons.
+    Evidence,
+    /// What the terms were made of, in their own units.
+    Component,
+    /// Drifts with mean zero and covariance one without a shift: n‖mean‖² of a batch is Hotelling's T².
+    Drift,
 }
 
 /// Parts of a value by entry of the sample.

@@ -6,8 +6,29 @@ use ndarray::Array2;
 /// Calibration samples that batches are compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// One row a sample: the columns of every part in order, then the score.
+    /// One row a sample: the columns of every part in order, then the score, then the novelty if there is one.
     pub rows: Array2<f32>,
+}
+
+/// The values of every column of a table on calibration samples. Columns are sorted each for itself: no row can be read
+/// back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Margins {
+    /// One row a column, ascending.
+    pub sorted: Array2<f32>,
+}
+
+impl Margins {
+    /// Of rows.
+    pub(crate) fn of(rows: &Array2<f32>) -> Self {
+        let mut sorted = rows.t().as_standard_layout().into_owned();
+        for mut column in sorted.outer_iter_mut() {
+            if let Some(values) = column.as_slice_mut() {
+                values.sort_unstable_by(f32::total_cmp);
+            }
+        }
+        Self { sorted }
+    }
 }
 
 /// What the maps of calibration samples were like.

@@ -16,10 +16,21 @@ pub struct Scores {
     pub p_value: Vec<f32>,
     /// Whether the score is above the threshold, or no number.
     pub flag: Vec<bool>,
+    /// How far from the training data, if the detector tells.
+    pub novelty: Option<Novelty>,
     /// The parts of the score, by name: N × columns.
     pub parts: Vec<(String, Array2<f32>)>,
     /// Where samples differ, if that was asked for.
     pub map: Option<ArrayD<f32>>,
+}
+
+/// How far samples are from the training data, whether that matters to the model or not.
+#[derive(Clone, Debug)]
+pub struct Novelty {
+    /// Larger is further.
+    pub score: Vec<f32>,
+    /// (1 + #{calibration ≥ novelty}) / (n + 1).
+    pub p_value: Vec<f32>,
 }
 
 impl Scores {
@@ -54,6 +65,10 @@ impl Scores {
             score: self.score[start..end].to_vec(),
             p_value: self.p_value[start..end].to_vec(),
             flag: self.flag[start..end].to_vec(),
+            novelty: self.novelty.as_ref().map(|n| Novelty {
+                score: n.score[start..end].to_vec(),
+                p_value: n.p_value[start..end].to_vec(),
+            }),
             parts: self.parts.iter().map(part).collect(),
             map: self.map.as_ref().map(|m| m.slice_axis(Axis(0), span()).to_owned()),
         }
@@ -65,6 +80,7 @@ pub struct Scorer {
     session: Session,
     input: String,
     parts: Vec<String>,
+    with_novelty: bool,
     with_map: bool,
 }
 
@@ -83,6 +99,9 @@ impl Detector {
         let manifest = self.manifest();
         let parts: Vec<String> = manifest.parts.iter().map(|p| p.name.clone()).collect();
         let mut outputs = vec!["score", "p_value", "flag"];
+        let with_novelty = manifest.has_novelty;
+        outputs
+            .extend(with_novelty.then_some(["novelty", "novelty_p_value"]).into_iter().flatten());
         outputs.extend(parts.iter().map(String::as_str));
         outputs.extend(with_map.then_some("map"));
         let file = self.onnx().with_outputs(&outputs);
@@ -90,7 +109,7 @@ impl Detector {
         let session = engine.backend.load(&model, &outputs, engine.threads)?;
         let facts = &manifest.model;
         let session = session.with_batch(facts.batch.map_or(Batch::Open, Batch::Fixed));
-        Ok(Scorer { session, input: facts.input.clone(), parts, with_map })
+        Ok(Scorer { session, input: facts.input.clone(), parts, with_novelty, with_map })
     }
 }
 
@@ -104,6 +123,11 @@ impl Scorer {
         let score = numbers(next()?);
         let p_value = numbers(next()?);
         let flag = next()?.to_f32().iter().map(|&v| v != 0.0).collect();
+        let novelty = if self.with_novelty {
+            Some(Novelty { score: numbers(next()?), p_value: numbers(next()?) })
+        } else {
+            None
+        };
         let mut parts = Vec::with_capacity(self.parts.len());
         for name in &self.parts {
             let values: Vec<f32> = next()?.to_f32().into_iter().collect();
@@ -113,6 +137,6 @@ impl Scorer {
             parts.push((name.clone(), values));
         }
         let map = if self.with_map { Some(next()?.to_f32()) } else { None };
-        Ok(Scores { score, p_value, flag, parts, map })
+        Ok(Scores { score, p_value, flag, novelty, parts, map })
     }
 }

@@ -1,12 +1,16 @@
 use serde::{Deserialize, Serialize};
 use taste_stats::conformal::Rule;
 
+use crate::Goal;
+
 /// The choices that every method has in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// The false-positive rate: the share of samples like the calibration set that may be flagged.
     pub alpha: f64,
+    /// What samples are flagged for.
+    pub goal: Goal,
     /// How the threshold follows from the calibration scores.
     #[serde(with = "written")]
     pub rule: Rule,
@@ -36,6 +40,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             alpha: 0.05,
+            goal: Goal::Harm,
             rule: Rule::Conformal,
             map: None,
             held_out: 10_000,

@@ -9,7 +9,7 @@ use taste_graph::{
 use crate::{
     arg::{FirstMax, TopPositions, top},
     cast::Cast,
-    compare::{Compare, Test},
+    compare::{Compare, Logic, Test},
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, Unary},
     reduce::Extreme,
@@ -170,4 +170,9 @@ pub fn at_most(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
 pub fn exceeds(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
     let holds = b.push(Compare::LessOrEqual, &[x, y])?;
     b.push(Test::Not, &[holds])
+}
+
+/// Whether one of two conditions holds.
+pub fn either(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
+    b.push(Logic::Or, &[x, y])
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    Baseline, Family, Job, Map, Method, Named, Needs, Part, Split, Statistic, Step,
+    Baseline, Family, Job, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
     passes::{Gather, Gathered, Watch},
 };
 use taste_graph::{Dim, Fact, Graph, Id};
@@ -268,6 +268,7 @@ fn parts(adjusted: &Adjusted, components: Baseline, single: Baseline) -> Vec<Par
     let mut parts = vec![Part {
         name: "residual".to_owned(),
         id: adjusted.single,
+        role: Role::Residual,
         columns: vec!["residual".to_owned()],
         baseline: Some(single),
     }];
@@ -275,6 +276,7 @@ fn parts(adjusted: &Adjusted, components: Baseline, single: Baseline) -> Vec<Par
         parts.push(Part {
             name: "residuals".to_owned(),
             id: adjusted.components,
+            role: Role::Residual,
             columns: (0..classes).map(|k| format!("residual of class {k}")).collect(),
             baseline: Some(components),
         });

@@ -33,7 +33,7 @@ struct OfPlane<'a> {
 #[derive(Serialize)]
 struct OfGlyphs {
     alpha: f64,
-    threshold: f64,
+    threshold: Option<f64>,
     shifts: Vec<OfShift>,
     tally: Tally,
 }

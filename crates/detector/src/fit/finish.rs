@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The outputs that every detector has.
-const OWN: [&str; 4] = ["score", "p_value", "flag", "map"];
+const OWN: [&str; 6] = ["score", "p_value", "flag", "novelty", "novelty_p_value", "map"];
 
 /// A score that waits for its calibration.
 pub(super) struct Finish {
@@ -33,10 +33,13 @@ impl Finish {
         let mut b = job.draft.build();
         let guard = decision::guard(&mut b, x)?;
         statistic.score = decision::guarded(&mut b, statistic.score, guard)?;
+        if let Some(novelty) = &mut statistic.novelty {
+            *novelty = decision::guarded(&mut b, *novelty, guard)?;
+        }
         for part in &mut statistic.parts {
             part.id = decision::guarded(&mut b, part.id, guard)?;
         }
-        let watches = calibrate::watches(&mut b, &statistic, &shape, job.settings.seed)?;
+        let watches = calibrate::watches(&mut b, &statistic, &shape, job.settings)?;
         Ok(Self { statistic, watches })
     }
 
@@ -51,15 +54,22 @@ impl Finish {
     ) -> Result<Detector, Error> {
         let statistic = self.statistic;
         let lookup = Lookup::new(&calibrated.scores);
+        let novelty_lookup = calibrated.novelty.as_deref().map(Lookup::new);
         let mut b = job.draft.build();
-        let p_value = lookup.p_value(&mut b, statistic.score)?;
-        let flag = decision::flag(&mut b, statistic.score)?;
+        let p_value = lookup.p_value(&mut b, decision::SCORE, statistic.score)?;
+        let flag = decision::flag(&mut b, statistic.score, statistic.novelty)?;
+        let novelty_p_value = match (&novelty_lookup, statistic.novelty) {
+            (Some(lookup), Some(id)) => Some(lookup.p_value(&mut b, decision::NOVELTY, id)?),
+            _ => None,
+        };
         let prediction = prediction_name(&job.draft, &statistic);
         let mut outputs = vec![
             ("score".to_owned(), statistic.score),
             ("p_value".to_owned(), p_value),
             ("flag".to_owned(), flag),
         ];
+        outputs.extend(statistic.novelty.map(|id| ("novelty".to_owned(), id)));
+        outputs.extend(novelty_p_value.map(|id| ("novelty_p_value".to_owned(), id)));
         outputs.extend(statistic.parts.iter().map(|p| (p.name.clone(), p.id)));
         outputs.extend(statistic.map.as_ref().map(|m| ("map".to_owned(), m.id)));
         outputs.push((prediction.clone(), job.draft.output()));
@@ -75,6 +85,7 @@ impl Finish {
             calibration_given: calibration.is_some(),
         }));
         let settings = job.settings;
+        let (threshold, novelty_threshold) = calibrated.thresholds(settings)?;
         let manifest = Manifest {
             format: FORMAT,
             taste: env!("CARGO_PKG_VERSION").to_owned(),
@@ -99,15 +110,23 @@ impl Finish {
             parts: statistic
                 .parts
                 .into_iter()
-                .map(|p| PartFacts { name: p.name, columns: p.columns, baseline: p.baseline })
+                .map(|p| PartFacts {
+                    name: p.name,
+                    columns: p.columns,
+                    role: p.role,
+                    baseline: p.baseline,
+                })
                 .collect(),
             decision: Decision {
+                goal: settings.goal,
                 alpha: Some(settings.alpha),
                 rule: settings.rule.to_string(),
-                threshold: calibrated.threshold(settings)?,
+                threshold,
+                novelty_threshold,
                 tolerance: f64::from(TOLERANCE),
             },
             map: calibrated.map_facts(settings)?,
+            has_novelty: statistic.novelty.is_some(),
             rows: statistic.rows,
             findings,
         };
@@ -116,7 +135,9 @@ impl Finish {
             Contents {
                 manifest,
                 calibration: lookup.scores(),
+                novelty: novelty_lookup.map(|l| l.scores()),
                 reference: calibrated.reference,
+                margins: calibrated.margins,
                 maps: calibrated.maps.map(|m| m.0),
             },
         )

@@ -96,7 +96,7 @@ impl Shift {
 impl<'d> Batch<'d> {
     /// No samples yet.
     pub fn new(detector: &'d Detector, seed: u64) -> Self {
-        let width = detector.reference().rows.ncols();
+        let width = width(detector);
         let map = detector.maps().map(|m| Moments::new(m.deviations.len()));
         Self {
             detector,
@@ -163,8 +163,8 @@ impl<'d> Batch<'d> {
         if kept.nrows() < 2 {
             return Err(refused("the detector keeps too few calibration samples to compare with"));
         }
-        let reference = kept.mapv(f64::from);
-        let width = reference.ncols();
+        let width = width(self.detector);
+        let reference = kept.slice(ndarray::s![.., ..width]).mapv(f64::from);
         let drawn: Vec<f64> = self.rows.values().flatten().copied().collect();
         let batch = Array2::from_shape_vec((self.rows.len(), width), drawn)
             .map_err(|e| refused(e.to_string()))?;
@@ -252,6 +252,11 @@ impl<'d> Batch<'d> {
         });
         entries
     }
+}
+
+/// The columns of the parts and the score.
+fn width(detector: &Detector) -> usize {
+    1 + detector.manifest().parts.iter().map(|p| p.columns.len()).sum::<usize>()
 }
 
 /// Names of the columns of a row, and of the rank that is put beside them.

@@ -143,6 +143,7 @@ fn finish(job: &mut Job<'_>, terms: Id, seen: &Gathered) -> Result<Step, Error> 
     let deviations = baseline.deviations.iter().map(|&d| d as f32).collect();
     statistic.map = Some(Map { id: less, deviations });
     statistic.parts.push(Part {
+        role: taste_detector::Role::Plain,
         name: "terms".to_owned(),
         id: less,
         columns: (0..WIDTH).map(|i| format!("term {i}")).collect(),

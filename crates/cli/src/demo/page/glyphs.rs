@@ -151,7 +151,10 @@ fn histogram(found: &Found) -> Histogram {
     let log = |score: f64| score.max(1e-12).log10();
     let start = Histogram::new("Scores, and the threshold")
         .axis("logarithm (base 10) of the score")
-        .threshold(log(found.detector.manifest().decision.threshold), "flagged from here on");
+        .threshold(
+            log(found.detector.manifest().decision.threshold.unwrap_or(f64::MAX)),
+            "flagged from here on",
+        );
     COUNTED.into_iter().filter_map(|change| found.row(change)).fold(start, |figure, row| {
         figure.group(row.change.name(), row.scores.score.iter().map(|&s| log(f64::from(s))))
     })
