@@ -15,7 +15,10 @@ pub fn score_models() -> Families {
 pub fn methods() -> Vec<&'static dyn Family> {
     static STEIN: LazyLock<Stein> = LazyLock::new(|| Stein::new(score_models()));
     let stein: &'static dyn Family = &*STEIN;
-    std::iter::once(stein).chain(taste_zoo::DETECTORS.iter().copied()).collect()
+    [taste_stein::evidence::FAMILY, stein]
+        .into_iter()
+        .chain(taste_zoo::DETECTORS.iter().copied())
+        .collect()
 }
 
 /// Reads a method as a user writes it, with the options that were given by name.

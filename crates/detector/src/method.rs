@@ -175,6 +175,8 @@ pub enum Role {
     Residual,
     /// Terms that add up to the score: the reasons.
     Evidence,
+    /// Terms that add up to the novelty.
+    Novelty,
     /// What the terms were made of, in their own units.
     Component,
     /// Drifts with mean zero and covariance one without a shift: n‖mean‖² of a batch is Hotelling's T².

@@ -60,7 +60,7 @@ impl Draft {
 
     /// What the last product of values that depend on the input with weights is applied to. Products entry by entry, as
     /// scales are, are no layers.
-    fn last_linear(&self) -> Option<(String, Id)> {
+    pub(crate) fn last_linear(&self) -> Option<(String, Id)> {
         let graph = self.graph();
         let varies = varying(graph, self.input());
         let nodes = graph.ancestors(&[self.logits()], &[]);
@@ -109,7 +109,7 @@ impl Draft {
 }
 
 /// Whether values, by their index, change with x.
-fn varying(graph: &Graph, x: Id) -> Vec<bool> {
+pub(crate) fn varying(graph: &Graph, x: Id) -> Vec<bool> {
     let values = graph.nodes().iter().flat_map(|n| &n.outs);
     let mut varies = vec![false; values.map(|id| id.index() + 1).max().unwrap_or(0)];
     varies[x.index()] = true;

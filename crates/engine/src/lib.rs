@@ -13,7 +13,9 @@
 //! # Ok::<(), taste_engine::Error>(())
 //! ```
 
+mod answer;
 mod backend;
+mod cuts;
 mod derive;
 mod draft;
 mod error;
@@ -31,7 +33,9 @@ mod target;
 mod value;
 mod view;
 
+pub use answer::Answer;
 pub use backend::{BACKENDS, Backend, Engine};
+pub use cuts::LinearHead;
 pub use derive::How;
 pub use draft::Draft;
 pub use error::{Error, ErrorKind, Given};

@@ -47,14 +47,32 @@ pub(crate) fn softmax_argument(graph: &Graph, id: Id) -> Option<Id> {
     (!softmax.log && softmax.axis + 1 == graph.fact(id).rank()).then(|| node.args[0])
 }
 
+/// What a sigmoid was applied to, if a value is one, whatever its shape became since.
+pub fn sigmoid_argument(graph: &Graph, mut id: Id) -> Option<Id> {
+    loop {
+        let node = graph.node_of(id);
+        if is_sigmoid(graph, id) {
+            return node.args.first().copied();
+        }
+        let reshapes = ["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"];
+        if !reshapes.contains(&node.op.name()) {
+            return None;
+        }
+        id = *node.args.first()?;
+    }
+}
+
+fn is_sigmoid(graph: &Graph, id: Id) -> bool {
+    let node = graph.node_of(id);
+    downcast::<Unary>(&*node.op).is_some_and(|u| std::ptr::eq(u.0, &raw const SIGMOID))
+}
+
 /// h, if a value is 1 − σ(h) followed by σ(h) along the last axis, one entry each.
 fn sigmoid_pair(graph: &Graph, id: Id) -> Option<Id> {
     let pair = graph.node_of(id);
     let axis = downcast::<Concat>(&*pair.op)?.axis;
     let [complement, p] = pair.args[..] else { return None };
     let sigmoid = graph.node_of(p);
-    let is_sigmoid =
-        downcast::<Unary>(&*sigmoid.op).is_some_and(|u| std::ptr::eq(u.0, &raw const SIGMOID));
     let minus = graph.node_of(complement);
     let is_minus = downcast::<Add>(&*minus.op).is_some_and(|a| a.minus) && minus.args[1] == p;
     let from_one = || match graph.as_constant(minus.args[0]) {
@@ -63,7 +81,7 @@ fn sigmoid_pair(graph: &Graph, id: Id) -> Option<Id> {
     };
     let single = |id: Id| graph.fact(id).shape.last() == Some(&Dim::from(1));
     let fits = axis + 1 == graph.fact(id).rank() && single(complement) && single(p);
-    (fits && is_sigmoid && is_minus && from_one()).then(|| sigmoid.args[0])
+    (fits && is_sigmoid(graph, p) && is_minus && from_one()).then(|| sigmoid.args[0])
 }
 
 /// 1 at the first largest element along an axis, 0 elsewhere.
@@ -111,6 +129,11 @@ pub fn exp(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
 /// tanh(x).
 pub fn tanh(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.push(Unary(&TANH), &[x])
+}
+
+/// 1/(1 + exp(−x)).
+pub fn sigmoid(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Unary(&SIGMOID), &[x])
 }
 
 /// max(x, 0).

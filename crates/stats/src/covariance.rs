@@ -90,6 +90,22 @@ impl Covariance {
     }
 }
 
+/// The covariance about zero of rows, pulled towards a multiple of the identity, and by how much (Ledoit and Wolf 2004). Not
+/// unit-free: columns should have one scale.
+pub fn ledoit_wolf(rows: &Array2<f64>) -> (Array2<f64>, f64) {
+    let (n, d) = (rows.nrows().max(1) as f64, rows.ncols().max(1) as f64);
+    let mut covariance = linear::gram(rows) / n;
+    let level = covariance.diag().sum() / d;
+    let squares: f64 = covariance.iter().map(|c| c * c).sum();
+    let distance = (squares - d * level * level) / d;
+    let fourth: f64 = rows.outer_iter().map(|r| r.dot(&r).powi(2)).sum::<f64>() / n;
+    let noise = (fourth - squares) / (n * d);
+    let intensity = if distance <= 0.0 { 1.0 } else { (noise / distance).clamp(0.0, 1.0) };
+    covariance *= 1.0 - intensity;
+    covariance.diag_mut().mapv_inplace(|v| v + intensity * level);
+    (covariance, intensity)
+}
+
 #[cfg(test)]
 mod tests {
     use ndarray::s;
@@ -136,6 +152,32 @@ mod tests {
         assert!((a.mean() - b.mean()).iter().all(|d| d.abs() < 1e-11));
         let (x, y) = (a.matrix().expect("rows"), b.matrix().expect("rows"));
         assert!((&x - &y).iter().all(|d| d.abs() < 1e-9 * x[[0, 0]]), "{x} {y}");
+    }
+
+    #[test]
+    fn shrinkage_follows_the_definition_and_fades_with_samples() {
+        let mut random = Random::new(3);
+        let mut draw = |n: usize| {
+            Array2::from_shape_fn((n, 4), |(_, j)| random.normal() * [1.0, 2.0, 1.0, 0.5][j])
+        };
+        let rows = draw(30);
+        let sample = rows.t().dot(&rows) / 30.0;
+        let level = sample.diag().sum() / 4.0;
+        let about = |m: &Array2<f64>| m.iter().map(|v| v * v).sum::<f64>();
+        let distance = about(&(&sample - &(Array2::<f64>::eye(4) * level)));
+        let noise: f64 = rows
+            .outer_iter()
+            .map(|r| {
+                let column = r.insert_axis(Axis(1));
+                about(&(column.dot(&column.t()) - &sample))
+            })
+            .sum::<f64>()
+            / (30.0 * 30.0);
+        let (shrunk, intensity) = ledoit_wolf(&rows);
+        assert!((intensity - noise / distance).abs() < 1e-12, "{intensity}");
+        let want = &sample * (1.0 - intensity) + Array2::<f64>::eye(4) * level * intensity;
+        assert!((&shrunk - &want).iter().all(|d| d.abs() < 1e-12));
+        assert!(ledoit_wolf(&draw(30_000)).1 < 0.01 * intensity);
     }
 
     #[test]

@@ -116,6 +116,17 @@ pub fn eigenvalues(a: &Array2<f64>) -> Option<Vec<f64>> {
     with_view(a, |a| a.self_adjoint_eigenvalues(Side::Lower).ok())
 }
 
+/// An orthonormal basis of the row space of a matrix, one column each. Directions of which the matrix has less than 10⁻⁶ of
+/// its largest do not count.
+pub fn row_space(a: &Array2<f64>) -> Option<Array2<f64>> {
+    let svd = with_view(a, |a| a.thin_svd().ok())?;
+    let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let rank = values.iter().filter(|v| **v > 1e-6 * largest).count();
+    let vectors = svd.V();
+    Some(Array2::from_shape_fn((a.ncols(), rank), |(i, j)| vectors[(i, j)]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +160,17 @@ mod tests {
         let other = Cholesky::new(&inverse).expect("definite").log_determinant();
         assert!((factor.log_determinant() + other).abs() < 1e-10);
         near(&inner_products(&x, &x), &x.dot(&x.t()));
+    }
+
+    #[test]
+    fn a_row_space_holds_the_rows_and_no_more() {
+        let mut random = Random::new(2);
+        let factors = Array2::from_shape_simple_fn((5, 2), || random.normal());
+        let a = factors.dot(&Array2::from_shape_simple_fn((2, 9), || random.normal()));
+        let basis = row_space(&a).expect("finite");
+        assert_eq!(basis.dim(), (9, 2));
+        near(&basis.t().dot(&basis), &Array2::eye(2));
+        near(&a.dot(&basis).dot(&basis.t()), &a);
     }
 
     #[test]

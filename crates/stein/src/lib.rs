@@ -1,6 +1,7 @@
 //! TASTE as a method: residuals of a model along a score model, with the operators, targets and aggregates of the paper.
 
 pub mod aggregates;
+pub mod evidence;
 mod field_check;
 pub mod fields;
 mod health;

@@ -28,6 +28,7 @@ use taste_graph::{Build, Id};
 use crate::Error;
 
 pub use card::{Card, Steps};
+pub(crate) use dct::{Dct, Layout};
 pub use ddpm::{FAMILY as DDPM, KEYS as DDPM_KEYS, diffusion};
 pub use families::{Families, FieldFamily, KIND, parse};
 pub use learn::fit;
@@ -41,6 +42,7 @@ taste_choice::table! {
         gaussian::FAMILY,
         gmm::FAMILY,
         kde::FAMILY,
+        dct::FAMILY,
         network::FAMILY,
         log_density::FAMILY,
         ddpm::FAMILY,

@@ -1,0 +1,224 @@
+//! Where a model can be cut: tensors that all of its answer goes through.
+
+use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id};
+
+use crate::{Backend, Draft, Error, Feature, error::request, features::varying};
+
+/// Rows that go through a head at once while its weights are read off.
+const AT_ONCE: usize = 256;
+
+/// A linear head: values = features · weights + bias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearHead {
+    /// One row a feature, one column a class.
+    pub weights: ndarray::Array2<f64>,
+}
+
+/// A tensor that everything goes through.
+#[derive(Clone, Copy, Debug)]
+struct Waist {
+    id: Id,
+    /// Its sizes behind samples and channels; none for a row.
+    spatial: Option<[usize; 2]>,
+}
+
+impl Draft {
+    /// The features of the last linear layer and, before them, up to two earlier cuts; all with one row for every sample,
+    /// from the input to the output.
+    ///
+    /// Earlier cuts are the last tensors of the two spatial sizes before the last, averaged over space. Where no size
+    /// changes they are the inputs of the linear layers at one and two thirds of the depth.
+    pub fn cuts(&mut self, features: Option<&str>) -> Result<Vec<Feature>, Error> {
+        let last = self.pooled_features(features)?;
+        let waists = self.waists();
+        let earlier = match self.spatial_cuts(&waists) {
+            found if found.is_empty() => self.layer_cuts(&waists),
+            found => found,
+        };
+        let mut cuts = Vec::new();
+        for id in earlier {
+            let feature = self.pooled(id)?;
+            if feature.id != last.id && cuts.iter().all(|c: &Feature| c.id != feature.id) {
+                cuts.push(feature);
+            }
+        }
+        cuts.push(last);
+        Ok(cuts)
+    }
+
+    /// The features of the last linear layer, or those named, averaged over space.
+    fn pooled_features(&mut self, name: Option<&str>) -> Result<Feature, Error> {
+        let feature = self.features(name)?;
+        let spatial = |id: Id| self.graph().fact(id).rank() == 4;
+        match self.values.iter().find(|(known, id)| *known == feature.name && spatial(*id)) {
+            Some(&(_, id)) => self.pooled(id),
+            None => Ok(feature),
+        }
+    }
+
+    /// The values that every path from the input to the logits goes through, in order.
+    fn waists(&self) -> Vec<Waist> {
+        let graph = self.graph();
+        let (x, logits) = (self.input(), self.logits());
+        let varies = varying(graph, x);
+        let nodes = graph.ancestors(&[logits], &[]);
+        let mut last_use = vec![0; varies.len()];
+        for &n in &nodes {
+            for arg in &graph.nodes()[n].args {
+                last_use[arg.index()] = last_use[arg.index()].max(n);
+            }
+        }
+        // A value is one that all goes through if nothing from before it is used after it.
+        let (mut waists, mut furthest) = (Vec::new(), last_use[x.index()]);
+        for &n in &nodes {
+            let node = &graph.nodes()[n];
+            let outs: Vec<Id> = node.outs.iter().copied().filter(|o| varies[o.index()]).collect();
+            if let [id] = outs[..]
+                && id != x
+                && furthest <= n
+                && graph.fact(id).dtype == DType::Float
+            {
+                waists.push(Waist { id, spatial: spatial(graph, id) });
+            }
+            furthest = outs.iter().fold(furthest, |f, o| f.max(last_use[o.index()]));
+        }
+        waists
+    }
+
+    /// The last tensors of the two spatial sizes before the last.
+    fn spatial_cuts(&self, waists: &[Waist]) -> Vec<Id> {
+        let mut sizes: Vec<([usize; 2], Id)> = Vec::new();
+        for waist in waists {
+            // A single place is what pooling leaves.
+            let Some(size) = waist.spatial.filter(|s| *s != [1, 1]) else { continue };
+            match sizes.last_mut() {
+                Some((known, id)) if *known == size => *id = waist.id,
+                _ => sizes.push((size, waist.id)),
+            }
+        }
+        sizes.pop();
+        let first = sizes.len().saturating_sub(2);
+        sizes[first..].iter().map(|s| s.1).collect()
+    }
+
+    /// The inputs of the linear layers at one and two thirds of the depth.
+    fn layer_cuts(&self, waists: &[Waist]) -> Vec<Id> {
+        let graph = self.graph();
+        let varies = varying(graph, self.input());
+        let layers: Vec<Id> = graph
+            .ancestors(&[self.logits()], &[])
+            .into_iter()
+            .map(|n| &graph.nodes()[n])
+            .filter(|node| {
+                let is_product = matches!(node.op.calculus(), Calculus::Bilinear(_));
+                is_product && !node.op.is_elementwise()
+            })
+            .filter_map(|node| {
+                let varying: Vec<Id> =
+                    node.args.iter().copied().filter(|a| varies[a.index()]).collect();
+                if varying.len() == 1 { varying.first().copied() } else { None }
+            })
+            .filter(|id| waists.iter().any(|w| w.id == *id))
+            .collect();
+        // The input of the last layer is a cut of its own.
+        let hidden = layers.len().saturating_sub(1);
+        let at = |thirds: usize| (hidden * thirds).div_ceil(3);
+        [at(1), at(2)]
+            .into_iter()
+            .filter(|&i| i > 0 && i <= hidden && hidden > 1)
+            .filter_map(|i| layers.get(i - 1).copied())
+            .collect()
+    }
+
+    /// A tensor as one row a sample: averaged over space, or over the places of a sequence.
+    fn pooled(&mut self, id: Id) -> Result<Feature, Error> {
+        let name = self.values.iter().find(|(_, value)| *value == id).map(|(name, _)| name.clone());
+        let name = name.unwrap_or_else(|| "a tensor without a name".to_owned());
+        let shape = self.graph().fact(id).shape.clone();
+        let axes: Vec<usize> = match shape.len() {
+            0 | 1 => return Err(request(format!("tensor {name:?} has no row for every sample"))),
+            2 => vec![],
+            3 => vec![1],
+            rank => (2..rank).collect(),
+        };
+        let rows = self.rows();
+        let sizes = |keep: bool| {
+            let kept = (1..shape.len()).filter(|a| axes.contains(a) != keep);
+            kept.map(|a| shape[a].at(1)).product::<usize>()
+        };
+        let (width, places) = (sizes(true), sizes(false));
+        let mut b = self.build();
+        let mut value = id;
+        if !axes.is_empty() {
+            let sum = b.sum(id, &axes)?;
+            value = b.scale(sum, 1.0 / places as f64)?;
+        }
+        Ok(Feature { id: b.reshape(value, &[rows, Dim::from(width)])?, name, width })
+    }
+
+    /// Values behind the features, such as logits, as a linear function of these, if they are one. It is tried, not read off the operators, so that
+    /// it does not matter how a layer is written.
+    pub fn linear_head(
+        &self,
+        feature: &Feature,
+        values: Id,
+        backend: &Backend,
+        threads: usize,
+    ) -> Result<Option<LinearHead>, Error> {
+        let Some((graph, logits)) = self.behind(feature, values)? else { return Ok(None) };
+        let session = backend.compile(&graph, &[("logits".to_owned(), logits)], threads)?;
+        let session = session.with_batch(self.batch());
+        let run = |rows: ndarray::Array2<f32>| -> Result<ndarray::Array2<f64>, Error> {
+            let count = rows.nrows();
+            let values = session.run(&[("features", rows.into_dyn().view())])?;
+            let values: Vec<f64> = values[0].to_f64().into_iter().collect();
+            let width = values.len() / count.max(1);
+            ndarray::Array2::from_shape_vec((count, width), values)
+                .map_err(|e| request(e.to_string()))
+        };
+        let width = feature.width;
+        let bias = run(ndarray::Array2::zeros((1, width)))?;
+        let mut weights = ndarray::Array2::zeros((width, bias.ncols()));
+        for first in (0..width).step_by(AT_ONCE) {
+            let count = AT_ONCE.min(width - first);
+            let unit = |(i, j): (usize, usize)| f32::from(u8::from(first + i == j));
+            let values = run(ndarray::Array2::from_shape_fn((count, width), unit))? - &bias;
+            weights.slice_mut(ndarray::s![first..first + count, ..]).assign(&values);
+        }
+        // Two points that no layer was made for.
+        let tried = ndarray::Array2::from_shape_fn((2, width), |(i, j)| {
+            [2.5f32, -1.5][i] * (((j * 7 + i * 3) % 11) as f32 / 5.0 - 1.0)
+        });
+        let want = tried.mapv(f64::from).dot(&weights) + &bias;
+        let got = run(tried)?;
+        let size = want.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
+        let is_linear = (&got - &want).iter().all(|d| d.abs() <= 1e-3 * size);
+        Ok(is_linear.then_some(LinearHead { weights }))
+    }
+
+    /// What comes after some features, as a graph of its own; nothing if the values depend on more than these.
+    fn behind(&self, feature: &Feature, values: Id) -> Result<Option<(Graph, Id)>, Error> {
+        let named = self.values.iter().find(|(name, _)| *name == feature.name).map(|v| v.1);
+        let Some(raw) = named.or_else(|| self.last_linear().map(|l| l.1)) else { return Ok(None) };
+        let shape = &self.graph().fact(raw).shape;
+        let entries: usize = shape.iter().skip(1).map(|d| d.at(1)).product();
+        if entries != feature.width || raw == values {
+            return Ok(None);
+        }
+        let mut graph = Graph::new();
+        let width = Dim::from(feature.width);
+        let h = graph.input("features", Fact::float(vec![self.rows(), width]));
+        let h = Build::new(&mut graph).reshape(h, shape)?;
+        // Fails where the values depend on the input by another way as well.
+        let found = graph.absorb(self.graph(), &[(raw, h)], &[values]);
+        Ok(found.ok().map(|ids| (graph, ids[0])))
+    }
+}
+
+/// Sizes behind samples and channels of a tensor with four axes.
+fn spatial(graph: &Graph, id: Id) -> Option<[usize; 2]> {
+    match graph.fact(id).shape[..] {
+        [_, _, h, w] => Some([h.at(1), w.at(1)]),
+        _ => None,
+    }
+}
