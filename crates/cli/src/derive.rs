@@ -190,6 +190,7 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
     Ok(Request {
         target: args.model.target,
         output: args.model.output.clone(),
+        also: Vec::new(),
         wrt: args.model.wrt.clone(),
         laplacian_method: args.model.laplacian_method,
         wants,

@@ -7,21 +7,35 @@ use crate::{
     Outcome,
     args::EditArgs,
     print, print_json,
+    progress::Bars,
     table::{count, number},
     tell,
 };
 
 pub(crate) fn run(args: &EditArgs) -> Result<Outcome> {
     let mut detector = Detector::open(&args.detector)?;
+    let mut changed = false;
+    if let Some(path) = &args.recalibrate {
+        let engine = args.engine.engine()?;
+        let data = detector.open_data(path, false)?;
+        let bars = Bars::new(args.engine.quiet);
+        let fresh = detector.recalibrate(&data, &engine, &bars.progress());
+        drop(bars);
+        detector = fresh?;
+        changed = true;
+    }
+    let decision = &detector.manifest().decision;
+    let (goal, rule) = (args.goal.unwrap_or(decision.goal), args.threshold.unwrap_or_default());
     match (args.alpha, args.set_threshold) {
-        (Some(alpha), _) => detector.set_alpha(alpha, args.threshold.unwrap_or_default())?,
+        (Some(alpha), _) => detector.decide(goal, alpha, rule)?,
         (None, Some(threshold)) => detector.set_threshold(threshold)?,
-        (None, None) if args.out.is_some() => {
-            bail!("nothing to change: give --alpha or --set-threshold")
+        (None, None) if args.goal.is_some() => detector.set_goal(goal)?,
+        (None, None) if args.out.is_some() && !changed => {
+            bail!("nothing to change: give --alpha, --goal, --set-threshold or --recalibrate")
         }
         (None, None) => {}
     }
-    if args.alpha.is_some() || args.set_threshold.is_some() {
+    if changed || args.alpha.is_some() || args.set_threshold.is_some() || args.goal.is_some() {
         let path = args.out.as_ref().unwrap_or(&args.detector);
         detector.save(path)?;
         tell(&format!("wrote {}", path.display()));

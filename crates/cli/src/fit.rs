@@ -1,7 +1,7 @@
 //! `taste fit`.
 
 use anyhow::{Result, bail};
-use taste_data::{Dataset, Samples};
+use taste_data::{Dataset, Options, Samples};
 use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
@@ -15,6 +15,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
     files::check_targets(&sources, &[("-o", &args.out)])?;
+    check_apart(args)?;
     let model = Model::open(&args.model)?;
     if Detector::is_one(model.onnx()) {
         bail!(
@@ -25,7 +26,8 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let (method, named) = args.method_and_options(quiet);
     let method = taste_catalog::method(&method, &named)?;
     let options = args.reading.options(sample_shape(&model)?)?;
-    let train = Dataset::open(&args.data, &options)?;
+    // Labels of training data are used where there are some.
+    let train = Dataset::open(&args.data, &Options { labels: true, ..options.clone() })?;
     let options = train.options_naming_columns(&options);
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
@@ -52,12 +54,44 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     }
     if !quiet {
         tell(&format!("wrote {}", args.out.display()));
+        next_steps(args);
     }
     Ok(Outcome::Fine)
 }
 
+/// What to do with the detector.
+fn next_steps(args: &FitArgs) {
+    let detector = args.out.display();
+    let mut steps = vec![
+        format!("taste score {detector} NEW -o scores.csv     every sample of NEW"),
+        format!("taste test {detector} NEW                    NEW as one batch"),
+        format!("taste evaluate {detector} --id CLEAN --ood SHIFTED   how good it is"),
+    ];
+    if args.calibration.is_none() {
+        steps.push(format!("taste edit {detector} --recalibrate FRESH    p-values that hold for new data"));
+    }
+    tell(&format!("next: {}", steps.join("\n      ")));
+}
+
+/// Fails if training and calibration data are the same file.
+fn check_apart(args: &FitArgs) -> Result<()> {
+    let Some(calibration) = &args.calibration else { return Ok(()) };
+    let same = match (args.data.canonicalize(), calibration.canonicalize()) {
+        (Ok(data), Ok(calibration)) => data == calibration,
+        _ => false,
+    };
+    if same {
+        bail!(
+            "--calibration {}: these are the training data; a detector that is calibrated on what it was fitted to flags \
+             too much of new data: give other samples, or leave --calibration out to hold a part out",
+            calibration.display()
+        );
+    }
+    Ok(())
+}
+
 impl FitArgs {
-    /// The method and the options that belong to it. `--method` once named what is now `--laplacian-method`.
+    /// The method and the options that belong to it: stein where one of its options is given. `--method` once named what is now `--laplacian-method`.
     fn method_and_options(&self, quiet: bool) -> (String, Named) {
         let mut named = Named::new();
         let options = [
@@ -74,21 +108,25 @@ impl FitArgs {
                 named = named.with(name, value);
             }
         }
-        if self.method.parse::<taste_engine::LaplacianMethod>().is_ok() {
+        let Some(method) = &self.method else {
+            let method = if named == Named::new() { "taste" } else { "stein" };
+            return (method.to_owned(), named);
+        };
+        if method.parse::<taste_engine::LaplacianMethod>().is_ok() {
             if !quiet {
                 tell(&format!(
-                    "note: --method {0} is now --laplacian-method {0}; --method names what the detector computes",
-                    self.method
+                    "note: --method {method} is now --laplacian-method {method}; --method names what the detector computes"
                 ));
             }
-            return ("stein".to_owned(), named.with("laplacian-method", &self.method));
+            return ("stein".to_owned(), named.with("laplacian-method", method));
         }
-        (self.method.clone(), named)
+        (method.clone(), named)
     }
 
     fn settings(&self) -> Result<Settings> {
         Ok(Settings {
             alpha: self.alpha,
+            goal: self.goal,
             rule: self.threshold,
             map: (self.map || self.no_map).then_some(self.map),
             held_out: self.held_out,

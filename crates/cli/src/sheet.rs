@@ -26,13 +26,15 @@ pub(crate) fn render(manifest: &Manifest) -> String {
     ]);
     match manifest.method.name.as_str() {
         "stein" => stein(&mut facts, manifest),
+        "taste" => evidence(&mut facts, manifest),
         _ => plain(&mut facts, manifest),
     }
     let data = &manifest.data;
     let calibration = data.calibration.as_ref().map_or_else(String::new, |c| format!(" and {c}"));
     let mut served: Vec<String> = Vec::new();
     served.extend((data.fitted > 0).then(|| format!("{} fitted", data.fitted)));
-    served.extend((data.tails > 0).then(|| format!("{} for the baseline", data.tails)));
+    let what = if manifest.method.name == "stein" { "baseline" } else { "tails" };
+    served.extend((data.tails > 0).then(|| format!("{} for the {what}", data.tails)));
     served.push(format!("{} for the calibration", data.calibrated));
     facts.row(["data".to_owned(), format!("{}{calibration}: {}", data.train, served.join(", "))]);
     for rows in &manifest.rows {
@@ -69,7 +71,8 @@ fn health(manifest: &Manifest) -> Table {
             Level::Warning => "WARNING",
         };
         let hint = match finding.check.as_str() {
-            "calibration data" => " (--calibration)",
+            "calibration data" => " (--calibration DATA, or taste edit --recalibrate DATA)",
+            "labels" => " (--labels)",
             _ => "",
         };
         health.row([level.to_owned(), format!("{}{hint}", finding.message)]);
@@ -81,6 +84,30 @@ fn health(manifest: &Manifest) -> Table {
 fn plain(facts: &mut Table, manifest: &Manifest) {
     let said = described(&manifest.method.facts, &manifest.method.written);
     facts.row(["method".to_owned(), said]);
+}
+
+/// The components of directed evidence.
+fn evidence(facts: &mut Table, manifest: &Manifest) {
+    let said = &manifest.method.facts;
+    let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+    facts.row(["taken for".to_owned(), taken_for(&text("taken_for"), manifest.model.outputs)]);
+    let names = |key: &str| -> Vec<String> {
+        let each = said[key].as_array().into_iter().flatten();
+        each.filter_map(|c| c["name"].as_str().map(str::to_owned)).collect()
+    };
+    let harm = format!("{} (set {})", names("evidence").join(" + "), text("set"));
+    facts.row(["harm".to_owned(), harm]);
+    if manifest.has_novelty {
+        facts.row(["novelty".to_owned(), names("novelty").join(" + ")]);
+    }
+    let cuts = said["cuts"].as_array().into_iter().flatten();
+    let cuts: Vec<String> = cuts
+        .filter_map(|c| Some(format!("{} ({})", c["tensor"].as_str()?, c["width"].as_u64()?)))
+        .collect();
+    if !cuts.is_empty() {
+        facts.row(["features".to_owned(), cuts.join(", ")]);
+    }
+    facts.row(["score model".to_owned(), text("score_model")]);
 }
 
 /// The residual, the score and the score model of TASTE.
@@ -116,7 +143,8 @@ pub(crate) fn taken_for(taken: &str, outputs: usize) -> String {
         return taken.to_owned();
     }
     format!(
-        "{taken}. If it is a regressor, or every entry stands for itself, choose one: --target output:0 to output:{}",
+        "{taken}. If it is a regressor, or every entry stands for itself: --method taste:as=numbers or taste:as=labels; \
+         for stein, --target output:0 to output:{}",
         outputs.saturating_sub(1)
     )
 }

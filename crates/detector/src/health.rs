@@ -47,6 +47,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) calibration_given: bool,
 }
 
+/// What the findings that every method has are about.
+pub(crate) const CHECKS: [&str; 3] = ["finite scores", "distinct scores", "calibration data"];
+
 /// The findings that every method has.
 pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
     [left_out(of), Some(not_finite(of)), ties(of), independence(of)].into_iter().flatten().collect()
@@ -101,8 +104,8 @@ fn independence(of: &Evidence<'_>) -> Option<Finding> {
     if of.calibration_given {
         return None;
     }
-    let message = "Calibration samples were held out from the training data. If the model was trained on these, it knows \
-        them better than new data, and the false-positive rate can be higher than alpha: give calibration data that it \
-        has not seen.";
-    Some(finding("calibration data", Level::Note, 0.0, message))
+    let message = "Calibration samples were held out from the training data. A model that was trained on these knows them \
+        better than new data: then more samples than alpha says are flagged, commonly up to twice as many. Give \
+        calibration data that it has not seen, or recalibrate the detector on such data.";
+    Some(finding("calibration data", Level::Warning, 0.0, message))
 }

@@ -24,6 +24,7 @@ mod method;
 pub mod passes;
 mod progress;
 mod reading;
+mod recalibrate;
 mod reference;
 mod scorer;
 mod settings;

@@ -94,6 +94,11 @@ impl Draft {
             inputs.into_iter().find(|i| i.1 == self.input.1).map(|i| i.0).unwrap_or_default();
     }
 
+    /// A tensor of the model by its name in the file.
+    pub fn value(&self, name: &str) -> Option<Id> {
+        self.values.iter().find(|(known, _)| known == name).map(|(_, id)| *id)
+    }
+
     /// The name of the output that targets are functions of.
     pub fn output_name(&self) -> &str {
         &self.output.0

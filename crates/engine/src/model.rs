@@ -28,6 +28,8 @@ pub struct Request {
     pub target: Option<Target>,
     /// The output; by default the first that holds floats.
     pub output: Option<String>,
+    /// Further outputs that stay in the graph, to be found by [`Draft::value`](crate::Draft::value).
+    pub also: Vec<String>,
     /// The input to differentiate by; by default what [`Model::input`] says.
     pub wrt: Option<String>,
     /// How second derivatives are computed.
@@ -47,6 +49,7 @@ impl Default for Request {
         Self {
             target: None,
             output: None,
+            also: Vec::new(),
             wrt: None,
             laplacian_method: LaplacianMethod::AUTO,
             wants: Wants::default(),
@@ -214,7 +217,7 @@ impl Model {
             Some(name) => Some(name.clone()),
             None => self.first_float_output(),
         };
-        let wanted: Vec<String> = output.into_iter().collect();
+        let wanted: Vec<String> = output.iter().chain(&asked.also).cloned().collect();
         let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
         let Imported { graph, inputs, outputs, values } = imported;
         if let Some((name, _)) = inputs.iter().find(|i| graph.fact(i.1).rank() == 0) {
@@ -225,7 +228,9 @@ impl Model {
         let wrt = self.input(asked.wrt.as_deref())?.name;
         let x = inputs.iter().find(|(name, _)| *name == wrt);
         let &(_, x) = x.ok_or_else(|| request(format!("no input {wrt:?}")))?;
-        let float = outputs.into_iter().find(|(_, id)| graph.fact(*id).dtype == DType::Float);
+        let is_float = |id: &Id| graph.fact(*id).dtype == DType::Float;
+        let is_wanted = |name: &str| output.as_deref().is_none_or(|output| output == name);
+        let float = outputs.into_iter().find(|(name, id)| is_wanted(name) && is_float(id));
         let (name, id) =
             float.ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
         let problem = Problem::new(graph, x, (&name, id), asked.target)?;

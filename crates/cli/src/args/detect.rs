@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use taste_detector::Goal;
 use taste_stats::conformal::Rule;
 
-use super::RunArgs;
+use super::{EngineArgs, RunArgs};
 
 /// The detector and how data are read for it.
 #[derive(Args)]
@@ -119,6 +120,8 @@ Examples:
   taste edit detector.onnx --alpha 0.01
   taste edit detector.onnx --alpha 0.01 -o strict.onnx
   taste edit detector.onnx --set-threshold 3.5
+  taste edit detector.onnx --goal both
+  taste edit detector.onnx --recalibrate fresh.npy -o fresh.onnx
   taste edit detector.onnx                              prints the threshold")]
 pub(crate) struct EditArgs {
     /// The detector
@@ -133,9 +136,17 @@ pub(crate) struct EditArgs {
     /// Set the threshold itself
     #[arg(long, value_name = "SCORE", conflicts_with = "alpha", allow_hyphen_values = true)]
     pub(crate) set_threshold: Option<f64>,
+    /// Choose what samples are flagged for: harm, novelty or both
+    #[arg(long, value_name = "GOAL", conflicts_with = "set_threshold")]
+    pub(crate) goal: Option<Goal>,
+    /// Calibrate again on these samples, which neither the model nor the detector may have seen; nothing is fitted again
+    #[arg(long, value_name = "DATA", conflicts_with = "set_threshold")]
+    pub(crate) recalibrate: Option<PathBuf>,
     /// Where to write [default: the same file]
     #[arg(short, long, value_name = "FILE.onnx")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// Print the decision as JSON
     #[arg(long)]
     pub(crate) json: bool,

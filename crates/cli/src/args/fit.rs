@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use taste_detector::Goal;
 use taste_stats::conformal::Rule;
 
 use super::{DataArgs, RunArgs, choices};
@@ -27,14 +28,12 @@ pub(crate) struct FitArgs {
     /// Samples that the model has not seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
-    /// What the detector computes, see `taste list methods`
-    #[arg(
-        long,
-        value_name = "NAME[:KEY=VALUE,…]",
-        default_value = "stein",
-        help_heading = "Method"
-    )]
-    pub(crate) method: String,
+    /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]
+    #[arg(long, value_name = "NAME[:KEY=VALUE,…]", help_heading = "Method")]
+    pub(crate) method: Option<String>,
+    /// What samples are flagged for: harm (they matter to the model), novelty (they differ from the training data) or both
+    #[arg(long, value_name = "GOAL", default_value = "harm", help_heading = "Method")]
+    pub(crate) goal: Goal,
     /// The score model of the method stein, see `taste list score-models` [default: gaussian]
     #[arg(long, alias = "score", value_name = "SPEC", help_heading = "Method")]
     pub(crate) score_model: Option<String>,

@@ -2,6 +2,7 @@
 
 use taste_engine::{Batch, Draft};
 use taste_graph::Id;
+use taste_onnx::proto::ModelProto;
 
 use super::fitting::Tally;
 use crate::{
@@ -53,27 +54,10 @@ impl Finish {
         calibrated: Calibrated,
     ) -> Result<Detector, Error> {
         let statistic = self.statistic;
-        let lookup = Lookup::new(&calibrated.scores);
-        let novelty_lookup = calibrated.novelty.as_deref().map(Lookup::new);
-        let mut b = job.draft.build();
-        let p_value = lookup.p_value(&mut b, decision::SCORE, statistic.score)?;
-        let flag = decision::flag(&mut b, statistic.score, statistic.novelty)?;
-        let novelty_p_value = match (&novelty_lookup, statistic.novelty) {
-            (Some(lookup), Some(id)) => Some(lookup.p_value(&mut b, decision::NOVELTY, id)?),
-            _ => None,
-        };
         let prediction = prediction_name(&job.draft, &statistic);
-        let mut outputs = vec![
-            ("score".to_owned(), statistic.score),
-            ("p_value".to_owned(), p_value),
-            ("flag".to_owned(), flag),
-        ];
-        outputs.extend(statistic.novelty.map(|id| ("novelty".to_owned(), id)));
-        outputs.extend(novelty_p_value.map(|id| ("novelty_p_value".to_owned(), id)));
-        outputs.extend(statistic.parts.iter().map(|p| (p.name.clone(), p.id)));
-        outputs.extend(statistic.map.as_ref().map(|m| ("map".to_owned(), m.id)));
-        outputs.push((prediction.clone(), job.draft.output()));
-        let graph = job.draft.graph().to_onnx(&outputs)?;
+        let own = (prediction.clone(), job.draft.output());
+        let Decided { outputs, graph, lookup, novelty } =
+            Decided::new(&mut job.draft, &statistic, &calibrated, own)?;
         let mut findings = statistic.findings;
         findings.extend(health::findings(&health::Evidence {
             fitted: tally.fitted,
@@ -135,12 +119,52 @@ impl Finish {
             Contents {
                 manifest,
                 calibration: lookup.scores(),
-                novelty: novelty_lookup.map(|l| l.scores()),
+                novelty: novelty.map(|l| l.scores()),
                 reference: calibrated.reference,
                 margins: calibrated.margins,
                 maps: calibrated.maps.map(|m| m.0),
             },
         )
+    }
+}
+
+/// A graph with its decision.
+pub(crate) struct Decided {
+    pub(crate) outputs: Vec<(String, Id)>,
+    pub(crate) graph: ModelProto,
+    pub(crate) lookup: Lookup,
+    pub(crate) novelty: Option<Lookup>,
+}
+
+impl Decided {
+    /// Adds p-values and flag, and writes the graph with all outputs.
+    pub(crate) fn new(
+        draft: &mut Draft,
+        statistic: &Statistic,
+        calibrated: &Calibrated,
+        prediction: (String, Id),
+    ) -> Result<Self, Error> {
+        let lookup = Lookup::new(&calibrated.scores);
+        let novelty = calibrated.novelty.as_deref().map(Lookup::new);
+        let mut b = draft.build();
+        let p_value = lookup.p_value(&mut b, decision::SCORE, statistic.score)?;
+        let flag = decision::flag(&mut b, statistic.score, statistic.novelty)?;
+        let novelty_p_value = match (&novelty, statistic.novelty) {
+            (Some(lookup), Some(id)) => Some(lookup.p_value(&mut b, decision::NOVELTY, id)?),
+            _ => None,
+        };
+        let mut outputs = vec![
+            ("score".to_owned(), statistic.score),
+            ("p_value".to_owned(), p_value),
+            ("flag".to_owned(), flag),
+        ];
+        outputs.extend(statistic.novelty.map(|id| ("novelty".to_owned(), id)));
+        outputs.extend(novelty_p_value.map(|id| ("novelty_p_value".to_owned(), id)));
+        outputs.extend(statistic.parts.iter().map(|p| (p.name.clone(), p.id)));
+        outputs.extend(statistic.map.as_ref().map(|m| ("map".to_owned(), m.id)));
+        outputs.push(prediction);
+        let graph = draft.graph().to_onnx(&outputs)?;
+        Ok(Self { outputs, graph, lookup, novelty })
     }
 }
 

@@ -16,6 +16,8 @@ use crate::{
     passes::{self, Source},
 };
 use counting::counted;
+pub(crate) use finish::Decided;
+pub(crate) use plan::plan;
 pub use fitting::{Fitting, Next};
 
 /// A detector to be.

@@ -15,7 +15,7 @@ const CHUNKS: f64 = 8.0;
 const PLAIN_CHUNK: usize = 1024;
 
 /// The plan of a pass over a share of a data set.
-pub(super) fn plan(
+pub(crate) fn plan(
     draft: &Draft,
     settings: &Settings,
     purpose: &str,

@@ -8,6 +8,7 @@ mod curve;
 mod density;
 mod kinds;
 mod learn;
+mod map;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use ndarray::{Array2, Axis};
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    Baseline, Family, Job, Level, Method, Named, Needs, Part, Role, Split, Statistic, Step,
+    Baseline, Family, Job, Level, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
     finding,
     passes::{Gather, Gathered, Watch},
 };
@@ -51,6 +52,7 @@ const MOST_RESIDUALS: usize = 128;
 const VALUES: &str = "components";
 const DRIFTS: &str = "drifts";
 const RESIDUALS: &str = "residuals";
+const MAP: &str = "map";
 
 /// Directed evidence.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +198,23 @@ fn finish(job: &mut Job<'_>, of: &Fitted, seen: &Gathered) -> Result<Step, Error
     statistic.parts.extend(drifts(job, of, seen)?);
     statistic.facts = facts(job, of, &terms, &novel);
     statistic.findings = findings(of, rows.nrows());
-    Ok(statistic.into())
+    with_map(job, of, statistic)
+}
+
+/// Adds a map where one is wanted, which takes another look at the samples for the tails.
+fn with_map(job: &mut Job<'_>, of: &Fitted, mut statistic: Statistic) -> Result<Step, Error> {
+    let Some(moved) = of.components.moved.filter(|_| job.wants_map()) else {
+        return Ok(statistic.into());
+    };
+    let Some(id) = map::build(job, statistic.score, moved)? else { return Ok(statistic.into()) };
+    let watches = vec![Watch::value(MAP, id, Gather::Moments)];
+    Ok(Step::pass("samples for the maps", Split::Tails, watches, move |_, seen| {
+        let variances = seen.moments(MAP)?.variance().unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
+        let deviations = variances.iter().map(|v| v.sqrt() as f32).collect();
+        statistic.map = Some(Map { id, deviations });
+        Ok(statistic.into())
+    }))
 }
 
 /// Evidence of some components.
