@@ -68,7 +68,9 @@ fn next_steps(args: &FitArgs) {
         format!("taste evaluate {detector} --id CLEAN --ood SHIFTED   how good it is"),
     ];
     if args.calibration.is_none() {
-        steps.push(format!("taste edit {detector} --recalibrate FRESH    p-values that hold for new data"));
+        steps.push(format!(
+            "taste edit {detector} --recalibrate FRESH    p-values that hold for new data"
+        ));
     }
     tell(&format!("next: {}", steps.join("\n      ")));
 }

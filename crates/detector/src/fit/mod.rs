@@ -17,8 +17,8 @@ use crate::{
 };
 use counting::counted;
 pub(crate) use finish::Decided;
-pub(crate) use plan::plan;
 pub use fitting::{Fitting, Next};
+pub(crate) use plan::plan;
 
 /// A detector to be.
 ///

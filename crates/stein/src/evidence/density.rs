@@ -148,7 +148,10 @@ mod tests {
         let own = found.means.select(Axis(0), &classes);
         let s = &v - &own;
         let covariance = s.t().dot(&s) / 4000.0;
-        assert!((&covariance - &Array2::<f64>::eye(2)).iter().all(|d| d.abs() < 0.02), "{covariance}");
+        assert!(
+            (&covariance - &Array2::<f64>::eye(2)).iter().all(|d| d.abs() < 0.02),
+            "{covariance}"
+        );
         // w·h = w̃·v + a constant.
         let weights = ndarray::arr2(&[[0.5], [0.002], [9.0]]);
         let direct = rows.dot(&weights);

@@ -17,7 +17,8 @@ pub(super) fn build(job: &mut Job<'_>, score: Id, moved: Id) -> Result<Option<Id
     let mut sum: Option<Id> = None;
     for point in 0..POINTS {
         let place = (point as f64 + 0.5) / POINTS as f64;
-        let there = job.draft.build().formula([x, moved], |[x, moved]| moved + place * (x - moved))?;
+        let there =
+            job.draft.build().formula([x, moved], |[x, moved]| moved + place * (x - moved))?;
         let slope = job.draft.repeat(slope, there)?;
         sum = Some(match sum {
             None => slope,
@@ -25,8 +26,9 @@ pub(super) fn build(job: &mut Job<'_>, score: Id, moved: Id) -> Result<Option<Id
         });
     }
     let Some(sum) = sum else { return Ok(None) };
-    let map = job.draft.build().formula([x, moved, sum], |[x, moved, sum]| {
-        (x - moved) * sum * (1.0 / POINTS as f64)
-    })?;
+    let map = job
+        .draft
+        .build()
+        .formula([x, moved, sum], |[x, moved, sum]| (x - moved) * sum * (1.0 / POINTS as f64))?;
     Ok(Some(map))
 }
