@@ -45,6 +45,18 @@ pub enum Error {
         /// What it keeps.
         rows: String,
     },
+    /// Calibration data that the method learnt from.
+    #[error(
+        "{data}: {:.0} % of the calibration samples are training samples; a detector that is calibrated on what it was \
+         fitted to flags too much of new data",
+        100.0 * share
+    )]
+    InTraining {
+        /// The calibration data.
+        data: String,
+        /// The share of them that are training samples.
+        share: f64,
+    },
     /// States of a pass that do not fit together: a part of the data was lost, or counted twice.
     #[error("the parts of the data do not add up: {0}")]
     Parts(String),
@@ -117,7 +129,7 @@ impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Data(_) | Self::TooFew(_) | Self::Parts(_) => ErrorKind::Data,
+            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
             Self::File(_) | Self::NoMaps => ErrorKind::Detector,
             Self::Cancelled => ErrorKind::Cancelled,

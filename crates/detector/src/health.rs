@@ -45,6 +45,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) bad_values: usize,
     pub(crate) calibrated: &'a Calibrated,
     pub(crate) calibration_given: bool,
+    /// The share of calibration samples that are training samples as well.
+    pub(crate) in_training: f64,
 }
 
 /// What the findings that every method has are about.
@@ -102,7 +104,13 @@ fn ties(of: &Evidence<'_>) -> Option<Finding> {
 
 fn independence(of: &Evidence<'_>) -> Option<Finding> {
     if of.calibration_given {
-        return None;
+        let message = format!(
+            "{:.1} % of the calibration samples are training samples as well; such samples look more ordinary than new \
+             ones, and the false-positive rate can be higher than alpha.",
+            100.0 * of.in_training
+        );
+        return (of.in_training > 0.0)
+            .then(|| finding("calibration data", Level::Warning, of.in_training, message));
     }
     let message = "Calibration samples were held out from the training data. A model that was trained on these knows them \
         better than new data: then more samples than alpha says are flagged, commonly up to twice as many. Give \

@@ -74,6 +74,7 @@ impl Detector {
             bad_values: 0,
             calibrated: &calibrated,
             calibration_given: true,
+            in_training: 0.0,
         });
         manifest.findings.retain(|f| !health::CHECKS.contains(&f.check.as_str()));
         manifest.findings.extend(own);

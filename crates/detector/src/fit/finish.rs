@@ -67,6 +67,7 @@ impl Finish {
             bad_values: tally.bad_values,
             calibrated: &calibrated,
             calibration_given: calibration.is_some(),
+            in_training: tally.in_training,
         }));
         let settings = job.settings;
         let (threshold, novelty_threshold) = calibrated.thresholds(settings)?;

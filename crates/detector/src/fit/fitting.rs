@@ -10,7 +10,7 @@ use crate::{
     Described, Detector, Error, Job, Settings, Split, Step,
     calibrate::Calibrated,
     divide::{Division, Share},
-    passes::{Gathered, Plan, Source, State},
+    passes::{Contents, Gathered, Plan, Source, State},
     refused,
 };
 
@@ -37,7 +37,12 @@ pub(super) struct Tally {
     pub(super) tails: usize,
     pub(super) bad_inputs: usize,
     pub(super) bad_values: usize,
+    /// The share of calibration samples that are training samples as well.
+    pub(super) in_training: f64,
 }
+
+/// Calibration data of which at least this share are training samples are refused.
+const MOST_IN_TRAINING: f64 = 0.5;
 
 enum Phase {
     /// The held-out data are counted.
@@ -64,6 +69,8 @@ pub struct Fitting<'f> {
     pass: Option<u64>,
     /// Rows and checksums of the data sets, as the first pass saw them.
     totals: HashMap<&'static str, (u64, u64)>,
+    /// What the training and the calibration data hold, as far as passes saw.
+    contents: [Contents; 2],
 }
 
 impl<'f> Fitting<'f> {
@@ -104,6 +111,7 @@ impl<'f> Fitting<'f> {
             tally: Tally::default(),
             pass: None,
             totals: HashMap::new(),
+            contents: Default::default(),
         };
         if let Some(count) = fitting.held_out().count {
             fitting.divide(count)?;
@@ -208,6 +216,7 @@ impl<'f> Fitting<'f> {
         }
         let seen = state.finish(plan)?;
         self.check(plan.source(), &seen)?;
+        self.check_apart(plan.source(), &seen)?;
         match std::mem::replace(&mut self.phase, Phase::Busy) {
             Phase::Count => self.divide(seen.taken()),
             Phase::Learn(Step::Pass { split, then, .. }) => {
@@ -260,6 +269,23 @@ impl<'f> Fitting<'f> {
                 self.tally.bad_values = seen.bad_values();
             }
         }
+    }
+
+    /// Calibration data that are training data calibrate nothing.
+    fn check_apart(&mut self, source: Source, seen: &Gathered) -> Result<(), Error> {
+        if self.calibration.is_none() {
+            return Ok(());
+        }
+        let place = usize::from(source == Source::Calibration);
+        self.contents[place].merge(seen.contents().clone());
+        let [train, calibration] = &self.contents;
+        let telling = calibration.is_mostly_distinct() && train.is_mostly_distinct();
+        let share = calibration.share_in(train).filter(|_| telling).unwrap_or(0.0);
+        self.tally.in_training = share;
+        if share < MOST_IN_TRAINING {
+            return Ok(());
+        }
+        Err(Error::InTraining { data: self.held_out().name.clone(), share })
     }
 
     /// Every pass over a data set must see all of its rows, and the same ones.

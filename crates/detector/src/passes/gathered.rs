@@ -7,6 +7,7 @@ use taste_stats::{covariance::Covariance, moments::Moments};
 use super::{
     Drawn, Plan,
     blocks::Sum,
+    contents::Contents,
     state::{Counts, Kept},
 };
 use crate::{Error, refused};
@@ -23,11 +24,18 @@ enum Found {
 #[derive(Clone, Debug)]
 pub struct Gathered {
     counts: Counts,
+    contents: Contents,
     found: HashMap<String, Found>,
 }
 
 impl Gathered {
-    pub(super) fn new(plan: &Plan, counts: Counts, kept: Vec<Kept>, sums: &[Sum]) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        counts: Counts,
+        contents: Contents,
+        kept: Vec<Kept>,
+        sums: &[Sum],
+    ) -> Self {
         let names = plan.parts().gathers.iter().map(|g| g.0.clone());
         let found = names.zip(kept).filter_map(|(name, kept)| {
             let found = match kept {
@@ -40,7 +48,7 @@ impl Gathered {
             };
             Some((name, found))
         });
-        Self { counts, found: found.collect() }
+        Self { counts, contents, found: found.collect() }
     }
 
     /// Samples that were looked at.
@@ -61,6 +69,11 @@ impl Gathered {
     /// Samples with finite entries whose values are not.
     pub fn bad_values(&self) -> usize {
         count(self.counts.bad_values)
+    }
+
+    /// What the samples were, by hashes.
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// Rows of the whole data set, and the sum of the hashes of their keys.

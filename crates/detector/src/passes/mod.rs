@@ -6,6 +6,7 @@
 //! so that cuts at the borders of blocks change no bit; rows that are kept are those with the smallest hashes of their keys.
 
 mod blocks;
+mod contents;
 mod drawn;
 mod gather;
 mod gathered;
@@ -14,6 +15,7 @@ mod run;
 mod state;
 mod worker;
 
+pub(crate) use contents::Contents;
 pub use drawn::Drawn;
 pub use gather::{Gather, Of, Watch};
 pub use gathered::Gathered;

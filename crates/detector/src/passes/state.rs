@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Gathered, Plan,
     blocks::{Blocks, Sum},
+    contents::Contents,
     drawn::Draw,
 };
 use crate::{Error, refused};
@@ -42,6 +43,7 @@ pub struct State {
     pub(super) counts: Counts,
     pub(super) kept: Vec<Kept>,
     pub(super) blocks: Blocks,
+    pub(super) contents: Contents,
 }
 
 impl State {
@@ -56,6 +58,7 @@ impl State {
         a.taken += b.taken;
         a.bad_inputs += b.bad_inputs;
         a.bad_values += b.bad_values;
+        self.contents.merge(other.contents);
         // A part without samples of the plan's share has nothing to merge.
         if self.kept.is_empty() {
             self.kept = other.kept;
@@ -102,6 +105,6 @@ impl State {
             return Err(Error::Parts("the state of another pass".to_owned()));
         }
         let sums: Vec<Sum> = self.blocks.total()?.unwrap_or_default();
-        Ok(Gathered::new(plan, self.counts, self.kept, &sums))
+        Ok(Gathered::new(plan, self.counts, self.contents, self.kept, &sums))
     }
 }

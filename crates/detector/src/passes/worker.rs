@@ -8,6 +8,7 @@ use taste_stats::{covariance::Covariance, moments::Moments, random::hash};
 use super::{
     Gather, Plan, State,
     blocks::{Blocks, Sum},
+    contents::Contents,
     drawn::Draw,
     state::{Counts, Kept},
 };
@@ -51,6 +52,7 @@ impl<'p> Worker<'p> {
             }
         };
         let state = State {
+            contents: Contents::default(),
             plan: plan.id(),
             counts: Counts::default(),
             kept: Vec::new(),
@@ -157,6 +159,7 @@ impl<'p> Worker<'p> {
     ) -> Result<(), Error> {
         let parts = self.plan.parts();
         let of = |output: &Option<usize>| output.map_or(input, |i| &outputs[i]);
+        input.outer_iter().for_each(|sample| self.state.contents.add(sample.iter()));
         let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
                 if !finite(&input.row(i)) {
