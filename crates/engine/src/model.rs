@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Backend, Compiled, Error, LaplacianMethod, Target, Wants,
+    Backend, Compiled, Error, LaplacianMethod, Metric, Target, Wants,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
     memory,
@@ -32,6 +32,8 @@ pub struct Request {
     pub wrt: Option<String>,
     /// How second derivatives are computed.
     pub laplacian_method: LaplacianMethod,
+    /// What they are weighed with.
+    pub metric: Metric,
     /// What to compute beside the value.
     pub wants: Wants,
     /// The seed of random signs.
@@ -49,6 +51,7 @@ impl Default for Request {
             output: None,
             wrt: None,
             laplacian_method: LaplacianMethod::AUTO,
+            metric: Metric::default(),
             wants: Wants::default(),
             seed: 0,
             sample_shapes: HashMap::new(),
@@ -228,7 +231,9 @@ impl Model {
         let float = outputs.into_iter().find(|(_, id)| graph.fact(*id).dtype == DType::Float);
         let (name, id) =
             float.ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
-        let problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        let mut problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        asked.metric.check(problem.dimension)?;
+        problem.metric = asked.metric.clone();
         Ok(Opened { problem, batch, values })
     }
 
