@@ -2,8 +2,12 @@
 
 use taste_detector::{Baseline, Finding, Level, finding};
 
+use crate::{Centre, Precondition};
+
 /// A column with this share of the variation is named.
 const ONE_COLUMN: f64 = 0.9;
+/// Mean residuals of more standard deviations are not those of kinks alone.
+const KINKS: f64 = 0.5;
 /// A probability within this of 1 leaves single precision no residual.
 pub(crate) const SATURATED: f32 = 1e-6;
 
@@ -15,6 +19,9 @@ pub(crate) struct Evidence<'a> {
     /// Whether mean residuals vanish if the field is right.
     pub(crate) is_stein: bool,
     pub(crate) columns: Option<&'a [String]>,
+    pub(crate) precondition: Precondition,
+    /// What is taken off residuals.
+    pub(crate) centre: Centre,
     /// The smallest and the largest value of every entry.
     pub(crate) ranges: &'a [(f32, f32)],
     /// The largest probability of some samples, if there are classes.
@@ -64,23 +71,28 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     };
     let (level, verdict) = if ratio < 3.0 + expected {
         (Level::Good, "as a score model that fits the data makes it")
-    } else if of.has_kinks {
+    } else if of.has_kinks && share < KINKS {
         (
             Level::Note,
             "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their \
-             curvature shows at no sample; the adjustment takes the mean off",
+             curvature shows at no sample",
         )
     } else if share < 0.25 {
-        (Level::Note, "so the score model is a little off; the adjustment takes the mean off")
+        (Level::Note, "so the score model is a little off")
     } else {
         (
             Level::Warning,
-            "so the score model does not fit the data here; the adjustment takes the mean off, but a better score \
-             model would see more",
+            "so the score model does not fit the data here, and a better one would see more",
         )
     };
+    let taken = match of.centre {
+        _ if level == Level::Good => "",
+        Centre::None => "; nothing is taken off",
+        Centre::Mean => "; the adjustment takes the mean off",
+        Centre::Median => "; the adjustment takes the median off",
+    };
     let message = format!(
-        "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}."
+        "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}{taken}."
     );
     Some(finding("stein identity", level, ratio, message))
 }
@@ -157,15 +169,23 @@ fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
         let list: Vec<&str> = named.map(String::as_str).collect();
         format!(" ({}{})", list.join(", "), if count > 5 { ", …" } else { "" })
     });
+    let verdict = if of.precondition == Precondition::None {
+        "how the model reacts to a change there rests on the score model's guess"
+    } else {
+        "where training samples do not vary either, a change shows only in how the model reacts to the other entries"
+    };
     let message = format!(
-        "{count} of {all} entries of a sample{names} have one value in all held-out samples: how the model reacts to a \
-         change there rests on the score model's guess."
+        "{count} of {all} entries of a sample{names} have one value in all held-out samples: {verdict}."
     );
     Some(finding("constant entries", Level::Note, count as f64, message))
 }
 
-/// The residual is no pure number: a column in small units has large derivatives, and may drown the others.
+/// Without a metric the residual is no pure number: a column in small units has large derivatives, and may drown the
+/// others.
 fn one_column(of: &Evidence<'_>) -> Option<Finding> {
+    if of.precondition != Precondition::None {
+        return None;
+    }
     let (columns, map) = (of.columns?, of.map?);
     let squares = || map.deviations.iter().map(|d| d * d);
     let (largest, square) = squares().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -176,7 +196,8 @@ fn one_column(of: &Evidence<'_>) -> Option<Finding> {
     let (low, high) = of.ranges.get(largest)?;
     let message = format!(
         "{:.0} % of the variation of the residual's parts comes from the column {} (from {low} to {high}), so shifts of \
-         other columns hardly show. If that is a matter of units, fit a model that takes standardised columns.",
+         other columns hardly show. That may be a matter of units, which a \
+         diagonal precondition takes out.",
         100.0 * share,
         columns.get(largest)?
     );
