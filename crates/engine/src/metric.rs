@@ -8,7 +8,7 @@ use taste_ops::functions;
 
 use crate::{Error, error::request};
 
-/// A = RRᵀ over the entries of a sample, the identity by default. Second derivatives are those of A∇²f: its trace, and
+/// A = `RRᵀ` over the entries of a sample, the identity by default. Second derivatives are those of A∇²f: its trace, and
 /// its diagonal Σⱼ Aᵢⱼ∂ᵢⱼf. First derivatives stay as they are; A turns them into directions ([`Metric::raise`]).
 #[derive(Clone, Debug, Default)]
 pub struct Metric(Root);
@@ -31,7 +31,7 @@ impl Metric {
         Self(Root::Diagonal(roots.into()))
     }
 
-    /// A = RRᵀ for a square R.
+    /// A = `RRᵀ` for a square R.
     pub fn full(root: Array2<f64>) -> Self {
         let matrix = Arc::new(root.dot(&root.t()));
         Self(Root::Full { root: Arc::new(root), matrix })

@@ -6,7 +6,7 @@ use crate::{Centre, Precondition};
 
 /// A column with this share of the variation is named.
 const ONE_COLUMN: f64 = 0.9;
-/// Mean residuals of more standard deviations are not those of kinks alone.
+/// Mean residuals of more standard deviations make one look at the score, which kinks of the model do not spoil.
 const KINKS: f64 = 0.5;
 /// A probability within this of 1 leaves single precision no residual.
 pub(crate) const SATURATED: f32 = 1e-6;
@@ -20,6 +20,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) is_stein: bool,
     pub(crate) columns: Option<&'a [String]>,
     pub(crate) precondition: Precondition,
+    /// The score itself by entry, where the model has kinks.
+    pub(crate) score: Option<&'a Baseline>,
     /// What is taken off residuals.
     pub(crate) centre: Centre,
     /// The smallest and the largest value of every entry.
@@ -56,12 +58,8 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let components = of.components;
-    let (means, errors) = (&components.means, &components.errors);
-    let ratios = means.iter().zip(errors.iter()).map(|(m, e)| (m / e).abs());
-    let (worst, ratio) =
-        ratios.enumerate().filter(|(_, z)| z.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    // Of many components the largest ratio is larger by chance alone: √(2 log C) is about its size.
-    let expected = (2.0 * (means.len() as f64).ln()).sqrt();
+    let means = &components.means;
+    let (worst, ratio) = furthest(components)?;
     let spread = components.deviations[worst];
     let share = (means[worst] / spread).abs();
     let name = if means.len() == 1 {
@@ -69,9 +67,9 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     } else {
         format!("The mean residual of class {worst}")
     };
-    let (level, verdict) = if ratio < 3.0 + expected {
+    let (level, verdict) = if ratio < by_chance(means.len()) {
         (Level::Good, "as a score model that fits the data makes it")
-    } else if of.has_kinks && share < KINKS {
+    } else if of.has_kinks && !(share > KINKS && of.score.is_some_and(is_off)) {
         (
             Level::Note,
             "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their \
@@ -95,6 +93,22 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}{taken}."
     );
     Some(finding("stein identity", level, ratio, message))
+}
+
+/// The column whose mean is furthest from zero, in standard errors.
+fn furthest(of: &Baseline) -> Option<(usize, f64)> {
+    let ratios = of.means.iter().zip(&of.errors).map(|(m, e)| (m / e).abs());
+    ratios.enumerate().filter(|(_, z)| z.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// What the furthest of so many means stays below: of many the furthest is further by chance alone, about √(2 log C).
+fn by_chance(columns: usize) -> f64 {
+    3.0 + (2.0 * (columns.max(1) as f64).ln()).sqrt()
+}
+
+/// Whether some mean is not zero.
+fn is_off(of: &Baseline) -> bool {
+    furthest(of).is_some_and(|(_, ratio)| ratio >= by_chance(of.means.len()))
 }
 
 /// A probability that is 1 in single precision has no gradient left.

@@ -25,6 +25,8 @@ use crate::{
 
 /// Numbers that are kept of held-out samples, for medians.
 const KEPT: usize = 400_000;
+/// The score, entry by entry.
+const FIELD: &str = "score";
 /// Rows that are kept for medians alone.
 const SINGLE_ROWS: &str = "single rows";
 const MAP_ROWS: &str = "map rows";
@@ -217,6 +219,9 @@ fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> 
         Watch::input("compared", Gather::Rows { most: COMPARED, seed, whole: false }),
     ];
     watches.extend(residual.map.map(|id| Watch::value("map", id, Gather::Moments)));
+    if settings.operator.is_stein() && residual.has_kinks {
+        watches.push(Watch::value(FIELD, residual.terms.field, Gather::Moments));
+    }
     if settings.baseline == Centre::Median {
         watches.push(Watch::value(SINGLE_ROWS, residual.single, Gather::rows(KEPT, 1, seed)));
         let entries = job.data.dimension();
@@ -268,12 +273,15 @@ fn finish(
     let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(few);
     let (components, single) = (baseline("components")?, baseline("single")?);
     let map = if residual.map.is_some() { Some(baseline("map")?) } else { None };
+    let has_score = settings.operator.is_stein() && residual.has_kinks;
+    let score = if has_score { Some(baseline(FIELD)?) } else { None };
     let findings = health::findings(&health::Evidence {
         components: &components,
         map: map.as_ref(),
         is_stein: settings.operator.is_stein(),
         columns: job.data.columns.as_deref(),
         precondition: fit.precondition,
+        score: score.as_ref(),
         centre: settings.baseline,
         ranges: seen.range("ranges")?,
         confidence: match residual.probabilities {

@@ -20,7 +20,7 @@ fn of_units(model: &Model) -> Model {
     let graph = onnx.proto.graph.as_mut().expect("a graph");
     let name = graph.input[0].name.clone();
     for node in &mut graph.node {
-        node.input.iter_mut().filter(|i| **i == name).for_each(|i| *i = "plain".to_owned());
+        node.input.iter_mut().filter(|i| **i == name).for_each(|i| "plain".clone_into(i));
     }
     graph.node.insert(0, builders::node("Div", &[&name, "units"], &["plain"], "units"));
     graph.initializer.push(builders::tensor_f32("units", &[1, WIDTH], &UNITS));

@@ -112,7 +112,7 @@ fn along(p: &mut Problem, directions: Id, wants: Wants) -> Result<(Id, Id), Erro
     Ok((slopes, curvature))
 }
 
-/// Σₖ rₖ⊙∇²f·rₖ over the columns of R: the diagonal of RRᵀ∇²f.
+/// Σₖ rₖ⊙∇²f·rₖ over the columns of R: the diagonal of `RRᵀ∇²f`.
 fn mixed_diagonal(
     p: &mut Problem,
     columns: Id,
@@ -338,7 +338,7 @@ fn fixed_rows(rows: Dim) -> usize {
     rows.as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1))
 }
 
-/// The columns of R as lanes, the same for every sample: the standard basis if there is no metric RRᵀ.
+/// The columns of R as lanes, the same for every sample: the standard basis if there is no metric `RRᵀ`.
 fn basis_lanes(b: &mut Build<'_>, x: Id, dimension: usize, metric: &Metric) -> Result<Id, OpError> {
     let fact = b.fact(x).clone();
     let rows = fixed_rows(fact.shape[0]);

@@ -48,7 +48,7 @@ impl Rule for Hutchinson {
         Some((Some(PROBES), reason))
     }
 
-    /// Mean vᵀHv for the trace, mean v⊙Hv for the diagonal, with v random signs, turned by R where there is a metric RRᵀ.
+    /// Mean vᵀHv for the trace, mean v⊙Hv for the diagonal, with v random signs, turned by R for a metric `RRᵀ`.
     fn build(
         &self,
         p: &mut Problem,

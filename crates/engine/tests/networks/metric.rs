@@ -1,4 +1,4 @@
-//! A metric A = RRᵀ is a change of coordinates: what is derived of f with it at Rv is what is derived of f(R·) at v.
+//! A metric A = `RRᵀ` is a change of coordinates: what is derived of f with it at Rv is what is derived of f(R·) at v.
 
 use ndarray::{Array1, Array2, ArrayD};
 use taste_engine::{

@@ -1,6 +1,8 @@
 //! Units never decide: a change of units of columns changes no score, no flag and no verdict, whatever the target, the
 //! score model, the operator and the aggregate.
 
+use std::slice;
+
 use ndarray::{Array1, ArrayD};
 use taste_data::{Chunks, InMemory, Samples};
 use taste_detector::{Detector, Level, shift::Batch};
@@ -36,7 +38,7 @@ fn of_units(model: &Model) -> Model {
     let mut onnx = model.onnx().clone();
     let graph = onnx.proto.graph.as_mut().expect("a graph");
     for node in &mut graph.node {
-        node.input.iter_mut().filter(|i| *i == "x").for_each(|i| *i = "plain".to_owned());
+        node.input.iter_mut().filter(|i| *i == "x").for_each(|i| "plain".clone_into(i));
     }
     graph.node.insert(0, builders::node("Div", &["x", "units"], &["plain"], "units"));
     graph.initializer.push(builders::tensor_f32("units", &[1, WIDTH], &UNITS));
@@ -200,7 +202,8 @@ fn a_fixed_batch_scores_as_an_open_one() {
                     continue;
                 };
                 let what = format!("{precondition}, {method}");
-                let (a, b) = (said(&open, &[batch.clone()]), said(&fixed, &[batch.clone()]));
+                let only = slice::from_ref(&batch);
+                let (a, b) = (said(&open, only), said(&fixed, only));
                 // Random signs differ from sample to sample of a fixed batch.
                 let limit = if method.contains(':') { 3.0 } else { 1e-4 };
                 let off = apart(a.score.iter(), b.score.iter());
@@ -250,7 +253,7 @@ fn the_operator_of_the_paper_depends_on_units_and_says_so() {
         let plain = Trial::named(&plain_model, "gaussian").precondition(precondition);
         let plain = plain.run(&InMemory::new("train", table(600, 0.0, 1))).expect("a detector");
         let batch = table(100, 0.3, 2);
-        let (a, b) = (said(&plain, &[batch.clone()]), said(&detector, &[in_units(&batch)]));
+        let (a, b) = (said(&plain, slice::from_ref(&batch)), said(&detector, &[in_units(&batch)]));
         let off = apart(a.score.iter(), b.score.iter());
         assert!(if expected { off > 0.1 } else { off < 1e-3 }, "{precondition}: {off}");
         let named = manifest.findings.iter().any(|f| f.check == "one column");

@@ -138,7 +138,7 @@ fn composed(of: &Model, by: &Array2<f64>, shift: &Array1<f64>) -> Model {
     let mut onnx = of.onnx().clone();
     let graph = onnx.proto.graph.as_mut().expect("a graph");
     for node in &mut graph.node {
-        node.input.iter_mut().filter(|i| *i == "x").for_each(|i| *i = "back".to_owned());
+        node.input.iter_mut().filter(|i| *i == "x").for_each(|i| "back".clone_into(i));
     }
     graph.node.insert(0, builders::node("Gemm", &["x", "turn", "move"], &["back"], "back"));
     graph.initializer.push(builders::tensor_f32("turn", &[WIDTH, WIDTH], &weights));
