@@ -1,7 +1,7 @@
 //! The kinds of things that users choose.
 
 use taste_choice::{Choice, Entry, unknown};
-use taste_stein::{TAILS, aggregates::AGGREGATES, operators::OPERATORS};
+use taste_stein::{BASELINES, PRECONDITIONS, TAILS, aggregates::AGGREGATES, operators::OPERATORS};
 
 use crate::{methods, score_models};
 
@@ -64,6 +64,24 @@ pub const KINDS: &[Kind] = &[
         },
         title: "Aggregates",
         entries: || AGGREGATES.iter().map(|a| a.choice).collect(),
+    },
+    Kind {
+        choice: Choice {
+            name: "preconditions",
+            usage: "preconditions",
+            about: "The metric of the operator, for the method `stein`.",
+        },
+        title: "Preconditions",
+        entries: || PRECONDITIONS.iter().map(|p| p.0).collect(),
+    },
+    Kind {
+        choice: Choice {
+            name: "baselines",
+            usage: "baselines",
+            about: "What the method `stein` takes off residuals.",
+        },
+        title: "Baselines",
+        entries: || BASELINES.iter().map(|b| b.0).collect(),
     },
     Kind {
         choice: Choice {

@@ -197,6 +197,7 @@ fn request(args: &DeriveArgs, ports: &[Port], wrt: &str, sources: &[Source]) -> 
         seed: args.seed,
         sample_shapes,
         memory: args.model.memory_bytes(),
+        ..Request::default()
     })
 }
 

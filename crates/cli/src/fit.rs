@@ -102,6 +102,8 @@ impl FitArgs {
             ("target", &self.target),
             ("operator", &self.operator),
             ("aggregate", &self.aggregate),
+            ("precondition", &self.precondition),
+            ("baseline", &self.baseline),
             ("tail", &self.tail),
             ("laplacian-method", &self.laplacian_method),
         ];

@@ -111,7 +111,7 @@ pub struct PartFacts {
 /// How the columns of a value varied on held-out samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// The mean of every column, which was taken off.
+    /// The mean of every column, which was taken off unless the method says otherwise.
     pub means: Vec<f64>,
     /// Its standard error.
     pub errors: Vec<f64>,

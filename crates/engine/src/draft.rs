@@ -3,7 +3,7 @@
 use taste_graph::{Build, Dim, Graph, Id};
 
 use crate::{
-    Batch, Error, How, LaplacianMethod, Model, Parts, Request, Target, Wants,
+    Batch, Error, How, LaplacianMethod, Metric, Model, Parts, Request, Target, Wants,
     derive::{Derivation, Job, Problem, Signs},
     error::request,
     memory,
@@ -22,6 +22,7 @@ pub struct Draft {
     dimension: usize,
     batch: Batch,
     laplacian_method: LaplacianMethod,
+    metric: Metric,
     seed: u64,
     memory: usize,
     /// The model's values by the names that they have in the file.
@@ -51,6 +52,7 @@ impl Model {
             head: problem.head,
             dimension: problem.dimension,
             graph: problem.graph,
+            metric: problem.metric,
             batch,
             laplacian_method: asked.laplacian_method,
             seed: asked.seed,
@@ -155,8 +157,9 @@ impl Draft {
     ) -> Result<(Parts, How), Error> {
         let (output, x) = ((self.output.0.as_str(), self.output.1), self.input.1);
         let graph = self.graph.clone();
-        let problem =
+        let mut problem =
             Problem::with_head(graph, x, output, self.head, Some(target), self.dimension)?;
+        problem.metric = self.metric.clone();
         let job = Job {
             wants,
             signs: Signs::Baked(self.seed),
@@ -171,6 +174,18 @@ impl Draft {
     /// How second derivatives are computed from now on.
     pub fn set_laplacian_method(&mut self, method: LaplacianMethod) {
         self.laplacian_method = method;
+    }
+
+    /// What second derivatives are weighed with from now on.
+    pub fn set_metric(&mut self, metric: Metric) -> Result<(), Error> {
+        metric.check(self.dimension)?;
+        self.metric = metric;
+        Ok(())
+    }
+
+    /// What second derivatives are weighed with.
+    pub fn metric(&self) -> &Metric {
+        &self.metric
     }
 
     /// How many samples at once stay within the memory asked for.

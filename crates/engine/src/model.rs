@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Backend, Compiled, Error, LaplacianMethod, Target, Wants,
+    Backend, Compiled, Error, LaplacianMethod, Metric, Target, Wants,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
     memory,
@@ -34,6 +34,8 @@ pub struct Request {
     pub wrt: Option<String>,
     /// How second derivatives are computed.
     pub laplacian_method: LaplacianMethod,
+    /// What they are weighed with.
+    pub metric: Metric,
     /// What to compute beside the value.
     pub wants: Wants,
     /// The seed of random signs.
@@ -52,6 +54,7 @@ impl Default for Request {
             also: Vec::new(),
             wrt: None,
             laplacian_method: LaplacianMethod::AUTO,
+            metric: Metric::default(),
             wants: Wants::default(),
             seed: 0,
             sample_shapes: HashMap::new(),
@@ -233,7 +236,9 @@ impl Model {
         let float = outputs.into_iter().find(|(name, id)| is_wanted(name) && is_float(id));
         let (name, id) =
             float.ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
-        let problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        let mut problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        asked.metric.check(problem.dimension)?;
+        problem.metric = asked.metric.clone();
         Ok(Opened { problem, batch, values })
     }
 

@@ -2,8 +2,12 @@
 
 use taste_detector::{Baseline, Finding, Level, finding};
 
+use crate::{Centre, Precondition};
+
 /// A column with this share of the variation is named.
 const ONE_COLUMN: f64 = 0.9;
+/// Mean residuals of more standard deviations make one look at the score, which kinks of the model do not spoil.
+const KINKS: f64 = 0.5;
 /// A probability within this of 1 leaves single precision no residual.
 pub(crate) const SATURATED: f32 = 1e-6;
 
@@ -15,6 +19,11 @@ pub(crate) struct Evidence<'a> {
     /// Whether mean residuals vanish if the field is right.
     pub(crate) is_stein: bool,
     pub(crate) columns: Option<&'a [String]>,
+    pub(crate) precondition: Precondition,
+    /// The score itself by entry, where the model has kinks.
+    pub(crate) score: Option<&'a Baseline>,
+    /// What is taken off residuals.
+    pub(crate) centre: Centre,
     /// The smallest and the largest value of every entry.
     pub(crate) ranges: &'a [(f32, f32)],
     /// The largest probability of some samples, if there are classes.
@@ -49,12 +58,8 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let components = of.components;
-    let (means, errors) = (&components.means, &components.errors);
-    let ratios = means.iter().zip(errors.iter()).map(|(m, e)| (m / e).abs());
-    let (worst, ratio) =
-        ratios.enumerate().filter(|(_, z)| z.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    // Of many components the largest ratio is larger by chance alone: √(2 log C) is about its size.
-    let expected = (2.0 * (means.len() as f64).ln()).sqrt();
+    let means = &components.means;
+    let (worst, ratio) = furthest(components)?;
     let spread = components.deviations[worst];
     let share = (means[worst] / spread).abs();
     let name = if means.len() == 1 {
@@ -62,27 +67,48 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     } else {
         format!("The mean residual of class {worst}")
     };
-    let (level, verdict) = if ratio < 3.0 + expected {
+    let (level, verdict) = if ratio < by_chance(means.len()) {
         (Level::Good, "as a score model that fits the data makes it")
-    } else if of.has_kinks {
+    } else if of.has_kinks && !(share > KINKS && of.score.is_some_and(is_off)) {
         (
             Level::Note,
             "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their \
-             curvature shows at no sample; the adjustment takes the mean off",
+             curvature shows at no sample",
         )
     } else if share < 0.25 {
-        (Level::Note, "so the score model is a little off; the adjustment takes the mean off")
+        (Level::Note, "so the score model is a little off")
     } else {
         (
             Level::Warning,
-            "so the score model does not fit the data here; the adjustment takes the mean off, but a better score \
-             model would see more",
+            "so the score model does not fit the data here, and a better one would see more",
         )
     };
+    let taken = match of.centre {
+        _ if level == Level::Good => "",
+        Centre::None => "; nothing is taken off",
+        Centre::Mean => "; the adjustment takes the mean off",
+        Centre::Median => "; the adjustment takes the median off",
+    };
     let message = format!(
-        "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}."
+        "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}{taken}."
     );
     Some(finding("stein identity", level, ratio, message))
+}
+
+/// The column whose mean is furthest from zero, in standard errors.
+fn furthest(of: &Baseline) -> Option<(usize, f64)> {
+    let ratios = of.means.iter().zip(&of.errors).map(|(m, e)| (m / e).abs());
+    ratios.enumerate().filter(|(_, z)| z.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// What the furthest of so many means stays below: of many the furthest is further by chance alone, about √(2 log C).
+fn by_chance(columns: usize) -> f64 {
+    3.0 + (2.0 * (columns.max(1) as f64).ln()).sqrt()
+}
+
+/// Whether some mean is not zero.
+fn is_off(of: &Baseline) -> bool {
+    furthest(of).is_some_and(|(_, ratio)| ratio >= by_chance(of.means.len()))
 }
 
 /// A probability that is 1 in single precision has no gradient left.
@@ -157,15 +183,23 @@ fn constant_entries(of: &Evidence<'_>) -> Option<Finding> {
         let list: Vec<&str> = named.map(String::as_str).collect();
         format!(" ({}{})", list.join(", "), if count > 5 { ", …" } else { "" })
     });
+    let verdict = if of.precondition == Precondition::None {
+        "how the model reacts to a change there rests on the score model's guess"
+    } else {
+        "where training samples do not vary either, a change shows only in how the model reacts to the other entries"
+    };
     let message = format!(
-        "{count} of {all} entries of a sample{names} have one value in all held-out samples: how the model reacts to a \
-         change there rests on the score model's guess."
+        "{count} of {all} entries of a sample{names} have one value in all held-out samples: {verdict}."
     );
     Some(finding("constant entries", Level::Note, count as f64, message))
 }
 
-/// The residual is no pure number: a column in small units has large derivatives, and may drown the others.
+/// Without a metric the residual is no pure number: a column in small units has large derivatives, and may drown the
+/// others.
 fn one_column(of: &Evidence<'_>) -> Option<Finding> {
+    if of.precondition != Precondition::None {
+        return None;
+    }
     let (columns, map) = (of.columns?, of.map?);
     let squares = || map.deviations.iter().map(|d| d * d);
     let (largest, square) = squares().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -176,7 +210,8 @@ fn one_column(of: &Evidence<'_>) -> Option<Finding> {
     let (low, high) = of.ranges.get(largest)?;
     let message = format!(
         "{:.0} % of the variation of the residual's parts comes from the column {} (from {low} to {high}), so shifts of \
-         other columns hardly show. If that is a matter of units, fit a model that takes standardised columns.",
+         other columns hardly show. That may be a matter of units, which a \
+         diagonal precondition takes out.",
         100.0 * share,
         columns.get(largest)?
     );

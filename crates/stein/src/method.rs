@@ -6,13 +6,13 @@ use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
     Baseline, Family, Job, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
-    passes::{Gather, Gathered, Watch},
+    passes::{self, Gather, Gathered, Watch},
 };
 use taste_graph::{Dim, Fact, Graph, Id};
 use taste_stats::quantile::median;
 
 use crate::{
-    Error, Settings, Tail,
+    Centre, Error, Precondition, Settings, Tail,
     aggregates::{self, Aggregate},
     fields::{Families, Field, Learner, Learning},
     health,
@@ -25,6 +25,11 @@ use crate::{
 
 /// Numbers that are kept of held-out samples, for medians.
 const KEPT: usize = 400_000;
+/// The score, entry by entry.
+const FIELD: &str = "score";
+/// Rows that are kept for medians alone.
+const SINGLE_ROWS: &str = "single rows";
+const MAP_ROWS: &str = "map rows";
 
 /// The entry of the table of methods.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +64,8 @@ impl Family for Stein {
             "target",
             "operator",
             "aggregate",
+            "baseline",
+            "precondition",
             "tail",
             "laplacian-method",
         ]
@@ -75,6 +82,10 @@ impl Family for Stein {
             settings.operator = operators::parse(text)?;
         }
         settings.aggregate = named.get("aggregate").map(aggregates::parse).transpose()?;
+        if let Some(text) = named.get("baseline") {
+            settings.baseline = text.parse()?;
+        }
+        settings.precondition = named.get("precondition").map(str::parse).transpose()?;
         settings.tail = named.get("tail").map(str::parse).transpose()?;
         if let Some(text) = named.get("laplacian-method") {
             settings.laplacian = text.parse()?;
@@ -116,8 +127,9 @@ impl Method for SteinMethod {
         job.draft.set_laplacian_method(settings.laplacian);
         let plan = Plan::new(&settings, &job.draft)?;
         let field = settings.coordinates.apply(Arc::clone(&settings.field), job.data)?;
+        let precondition = Precondition::resolve(settings.precondition, job.data)?;
         let learning = field.begin(&learner(job))?;
-        learn(Fit { settings, plan }, job, learning)
+        learn(Fit { settings, plan, precondition, is_weighed: false }, job, learning)
     }
 }
 
@@ -126,19 +138,50 @@ impl Method for SteinMethod {
 struct Fit {
     settings: Settings,
     plan: Plan,
+    precondition: Precondition,
+    /// Whether the metric is known.
+    is_weighed: bool,
+}
+
+impl Fit {
+    /// Asks for what the metric is learnt from, if that is still to do: the name that it is under.
+    fn watch(&self, watches: &mut Vec<Watch>) -> Option<String> {
+        if self.is_weighed { None } else { self.precondition.watch(watches) }
+    }
+
+    /// Learns the metric from what is under a name.
+    fn weigh(&mut self, job: &mut Job<'_>, seen: &Gathered, name: &str) -> Result<(), Error> {
+        let metric = self.precondition.learn(seen, name, job.data)?;
+        job.asked.metric = metric.clone();
+        job.draft.set_metric(metric)?;
+        self.is_weighed = true;
+        Ok(())
+    }
 }
 
 fn learner<'a>(job: &'a Job<'_>) -> Learner<'a> {
     Learner { data: job.data, seed: job.settings.seed, engine: job.engine, progress: job.progress }
 }
 
-/// Goes on until the score model is fitted.
-fn learn(fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Error> {
+/// Goes on until the score model and the metric are fitted, in the same pass if there is one.
+fn learn(mut fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Error> {
     let purpose = "samples for the score model";
     Ok(match learning {
-        Learning::Done(field) => return tails(fit, job, &*field),
-        Learning::Pass(watches, then) => {
+        Learning::Done(field) => {
+            let mut watches = Vec::new();
+            let Some(name) = fit.watch(&mut watches) else { return tails(fit, job, &*field) };
+            // Without a score model to fit, there may be no samples to fit to.
+            Step::pass("samples for the metric", Split::Tails, watches, move |job, seen| {
+                fit.weigh(job, seen, &name)?;
+                tails(fit, job, &*field)
+            })
+        }
+        Learning::Pass(mut watches, then) => {
+            let name = fit.watch(&mut watches);
             Step::pass(purpose, Split::Fit, watches, move |job, seen| {
+                if let Some(name) = name {
+                    fit.weigh(job, seen, &name)?;
+                }
                 let learning = then(seen)?;
                 learn(fit, job, learning)
             })
@@ -147,6 +190,11 @@ fn learn(fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Error>
             purpose: purpose.to_owned(),
             split: Split::Fit,
             then: Box::new(move |job, samples| {
+                let mut watches = Vec::new();
+                if let Some(name) = fit.watch(&mut watches) {
+                    let seen = passes::gather_inputs(samples, &watches, job.progress)?;
+                    fit.weigh(job, &seen, &name)?;
+                }
                 let field = then(&learner(job), samples)?;
                 tails(fit, job, &*field)
             }),
@@ -156,7 +204,7 @@ fn learn(fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Error>
 
 /// Adds the residuals, and gathers their means.
 fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> {
-    let Fit { settings, plan } = &fit;
+    let Fit { settings, plan, .. } = &fit;
     let (jacobian, map) = (plan.aggregate.wants_jacobian(), job.wants_map());
     let operator = &*settings.operator;
     let residual = residual::build(&mut job.draft, field, operator, plan.subject, jacobian, map)?;
@@ -171,6 +219,15 @@ fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> 
         Watch::input("compared", Gather::Rows { most: COMPARED, seed, whole: false }),
     ];
     watches.extend(residual.map.map(|id| Watch::value("map", id, Gather::Moments)));
+    if settings.operator.is_stein() && residual.has_kinks {
+        watches.push(Watch::value(FIELD, residual.terms.field, Gather::Moments));
+    }
+    if settings.baseline == Centre::Median {
+        watches.push(Watch::value(SINGLE_ROWS, residual.single, Gather::rows(KEPT, 1, seed)));
+        let entries = job.data.dimension();
+        let rows = |id| Watch::value(MAP_ROWS, id, Gather::rows(KEPT, entries, seed));
+        watches.extend(residual.map.map(rows));
+    }
     watches
         .extend(residual.stderr.map(|id| Watch::value("stderr", id, Gather::rows(KEPT, 1, seed))));
     if let (Some(p), Some(predicted)) = (residual.probabilities, residual.predicted) {
@@ -199,7 +256,7 @@ fn finish(
     field: Described,
     seen: &Gathered,
 ) -> Result<Step, Error> {
-    let Fit { settings, plan } = fit;
+    let Fit { settings, plan, .. } = fit;
     let few = || {
         refused(format!(
             "of the {} samples held out for the baseline, {} have finite residuals, and two are the least: {} have NaN \
@@ -216,11 +273,16 @@ fn finish(
     let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(few);
     let (components, single) = (baseline("components")?, baseline("single")?);
     let map = if residual.map.is_some() { Some(baseline("map")?) } else { None };
+    let has_score = settings.operator.is_stein() && residual.has_kinks;
+    let score = if has_score { Some(baseline(FIELD)?) } else { None };
     let findings = health::findings(&health::Evidence {
         components: &components,
         map: map.as_ref(),
         is_stein: settings.operator.is_stein(),
         columns: job.data.columns.as_deref(),
+        precondition: fit.precondition,
+        score: score.as_ref(),
+        centre: settings.baseline,
         ranges: seen.range("ranges")?,
         confidence: match residual.probabilities {
             Some(_) => Some(seen.rows("confidence")?.values.iter().copied().collect()),
@@ -241,13 +303,21 @@ fn finish(
         has_kinks: residual.has_kinks,
     });
     let mut b = job.draft.build();
-    let adjusted = residual::adjust(&mut b, residual, &components, &single, map.as_ref())?;
-    let joined = plan.aggregate.join(&mut b, residual, &adjusted, seen)?;
-    let centre = if plan.tail == Tail::TwoSided {
-        middle(&*plan.aggregate, &components, seen)?
-    } else {
-        0.0
+    let rule = settings.baseline;
+    let rows = |name: &str| match rule {
+        Centre::Median => Some(seen.rows(name)).transpose(),
+        _ => Ok(None),
     };
+    let centre = |of: &Baseline, name: &str| -> Result<Vec<f64>, Error> {
+        Ok(rule.of(of, rows(name)?.map(|r| r.values.view())))
+    };
+    let centres = centre(&components, "rows")?;
+    let of_map = map.as_ref().map(|map| centre(map, MAP_ROWS)).transpose()?;
+    let of_single = centre(&single, SINGLE_ROWS)?;
+    let adjusted = residual::adjust(&mut b, residual, &centres, &of_single, of_map.as_deref())?;
+    let joined = plan.aggregate.join(&mut b, residual, &adjusted, seen)?;
+    let centre =
+        if plan.tail == Tail::TwoSided { middle(&*plan.aggregate, &centres, seen)? } else { 0.0 };
     let score = plan.tail.score(&mut b, joined, centre)?;
     let mut statistic = Statistic::new(score);
     statistic.parts = parts(&adjusted, components, single);
@@ -290,7 +360,7 @@ fn facts(
     residual: &Residual,
     field: &serde_json::Value,
 ) -> serde_json::Value {
-    let Fit { settings, plan } = fit;
+    let Fit { settings, plan, precondition, .. } = fit;
     let taken = match settings.target {
         None if settings.operator.uses_model() => taken_for(&job.draft),
         _ => String::new(),
@@ -299,6 +369,8 @@ fn facts(
         "target": plan.target,
         "operator": settings.operator.written(),
         "aggregate": plan.aggregate.written(),
+        "baseline": settings.baseline.to_string(),
+        "precondition": precondition.to_string(),
         "tail": plan.tail.to_string(),
         "laplacian": residual.method.as_ref().map(|(name, reason)| json!({
             "method": name,
@@ -316,15 +388,15 @@ fn relative_error(seen: &Gathered, deviation: f64) -> Result<Option<f64>, Error>
     Ok(median(&errors).map(|e| e / deviation.max(f64::MIN_POSITIVE)))
 }
 
-/// The middle of what an aggregate makes of held-out residuals; 0 for what has a sign, whose mean was taken off.
-fn middle(aggregate: &dyn Aggregate, components: &Baseline, seen: &Gathered) -> Result<f64, Error> {
+/// The middle of what an aggregate makes of held-out residuals; 0 for what has a sign, whose middle was taken off.
+fn middle(aggregate: &dyn Aggregate, centres: &[f64], seen: &Gathered) -> Result<f64, Error> {
     let rows = &seen.rows("rows")?.values;
     let mut graph = Graph::new();
     let shape = vec![Dim::BATCH, Dim::from(rows.ncols())];
     let input = graph.input("components", Fact::float(shape));
     let mut b = taste_graph::Build::new(&mut graph);
     let Some(joined) = aggregate.formula(&mut b, input)? else { return Ok(0.0) };
-    let less = rows.iter().zip(components.means.iter().cycle());
+    let less = rows.iter().zip(centres.iter().cycle());
     let less: Vec<f64> = less.map(|(r, m)| f64::from(*r) - m).collect();
     let feeds: std::collections::HashMap<Id, _> =
         [(input, taste_graph::Tensor::floats(rows.shape(), less)?)].into();

@@ -28,7 +28,10 @@ impl Plan {
     pub(crate) fn new(settings: &Settings, draft: &Draft) -> Result<Self, Error> {
         let (subject, aggregate) = subject(settings, draft)?;
         let signed = aggregate.is_signed() && settings.operator.is_signed();
-        let tail = settings.tail.unwrap_or(if signed { Tail::TwoSided } else { Tail::Upper });
+        // Gross errors in a table make networks more confident, so that residuals are small.
+        let is_table = draft.sample_shape().len() == 1;
+        let both = signed || (is_table && aggregate.has_lower_tail());
+        let tail = settings.tail.unwrap_or(if both { Tail::TwoSided } else { Tail::Upper });
         if tail != Tail::Upper && !aggregate.has_lower_tail() {
             return Err(refused(format!(
                 "the aggregate {} has one tail: its distance is small for what is near the training data",

@@ -1,7 +1,6 @@
 //! Raw residuals as a graph: what the operator makes of the model and the field, before any adjustment.
 
-use taste_detector::Baseline;
-use taste_engine::{Draft, How as Derived, Target, Wants};
+use taste_engine::{Draft, How as Derived, Metric, Target, Wants};
 use taste_graph::{Build, Dim, Id, OpError, Tensor};
 use taste_ops::functions;
 
@@ -63,25 +62,28 @@ pub struct Adjusted {
     pub map: Option<Id>,
 }
 
-/// Takes means off.
+/// Takes the centres off.
 pub(crate) fn adjust(
     b: &mut Build<'_>,
     of: &Residual,
-    components: &Baseline,
-    single: &Baseline,
-    map: Option<&Baseline>,
+    components: &[f64],
+    single: &[f64],
+    map: Option<&[f64]>,
 ) -> Result<Adjusted, OpError> {
-    let mut less = |value: Id, means: &[f64]| -> Result<Id, OpError> {
+    let mut less = |value: Id, centre: &[f64]| -> Result<Id, OpError> {
+        if centre.iter().all(|c| *c == 0.0) {
+            return Ok(value);
+        }
         let mut sizes: Vec<usize> = b.fact(value).shape.iter().map(|d| d.at(1)).collect();
         sizes[0] = 1;
-        let means = b.graph_mut().constant(Tensor::floats(&sizes, means.to_vec())?);
-        b.sub(value, means)
+        let centre = b.graph_mut().constant(Tensor::floats(&sizes, centre.to_vec())?);
+        b.sub(value, centre)
     };
     Ok(Adjusted {
-        components: less(of.components, &components.means)?,
-        single: less(of.single, &single.means)?,
+        components: less(of.components, components)?,
+        single: less(of.single, single)?,
         map: match (of.map, map) {
-            (Some(id), Some(baseline)) => Some(less(id, &baseline.means)?),
+            (Some(id), Some(centre)) => Some(less(id, centre)?),
             _ => None,
         },
     })
@@ -97,35 +99,64 @@ pub(crate) fn build(
     with_map: bool,
 ) -> Result<Residual, Error> {
     let x = draft.input();
-    let s = field.build(&mut draft.build(), x)?;
+    let metric = draft.metric().clone();
+    let mut b = draft.build();
+    let s = field.build(&mut b, x)?;
+    let raised = metric.raise(&mut b, s, 1)?;
     let direction = operator.direction(draft)?;
+    let along = Along { s, raised, direction, metric };
     if !operator.uses_model() {
-        return without_model(draft, operator, s, with_map);
+        return without_model(draft, operator, along, with_map);
     }
     match subject {
-        Subject::Single(target) => single(draft, operator, s, direction, target, with_map),
-        Subject::EveryClass => every_class(draft, operator, s, direction, with_jacobian, with_map),
+        Subject::Single(target) => single(draft, operator, along, target, with_map),
+        Subject::EveryClass => every_class(draft, operator, along, with_jacobian, with_map),
+    }
+}
+
+/// What derivatives are taken along.
+struct Along {
+    /// The field s, and As with the metric A.
+    s: Id,
+    raised: Id,
+    /// What the drift goes along, if that is not As.
+    direction: Option<Id>,
+    metric: Metric,
+}
+
+impl Along {
+    /// What the drift goes along.
+    fn drift(&self) -> Id {
+        self.direction.unwrap_or(self.raised)
+    }
+
+    /// With a value and no derivatives yet.
+    fn terms(self, value: Id) -> Terms {
+        Terms {
+            value,
+            laplacian: None,
+            drift: None,
+            gradient: None,
+            gradients: None,
+            diagonal: None,
+            field: self.s,
+            raised: self.raised,
+            metric: self.metric,
+            direction: self.direction,
+        }
     }
 }
 
 fn without_model(
     draft: &mut Draft,
     operator: &dyn Operator,
-    s: Id,
+    along: Along,
     with_map: bool,
 ) -> Result<Residual, Error> {
     let rows = draft.rows();
     let mut b = draft.build();
-    let terms = Terms {
-        value: s,
-        laplacian: None,
-        drift: None,
-        gradient: None,
-        gradients: None,
-        diagonal: None,
-        field: s,
-        direction: None,
-    };
+    let value = along.s;
+    let terms = along.terms(value);
     let components = operator.residual(&mut b, &terms)?;
     let map = if with_map { Some(operator.entries(&mut b, &terms)?) } else { None };
     Ok(Residual {
@@ -169,8 +200,7 @@ impl How {
 fn single(
     draft: &mut Draft,
     operator: &dyn Operator,
-    s: Id,
-    direction: Option<Id>,
+    along: Along,
     target: Target,
     with_map: bool,
 ) -> Result<Residual, Error> {
@@ -178,20 +208,17 @@ fn single(
     let mut wants = operator.wants(false);
     wants.gradient |= with_map;
     wants.diagonal = wants.laplacian && with_map;
-    let along = wants.drift.then(|| direction.unwrap_or(s));
-    let (parts, derived) = draft.derive(target, wants, along)?;
+    let (parts, derived) = draft.derive(target, wants, wants.drift.then(|| along.drift()))?;
     let how = How::of(&derived, wants.laplacian);
     let mut b = draft.build();
     let mut column = |id: Id| b.reshape(id, &[rows, Dim::from(1)]);
+    let value = column(parts.value)?;
     let terms = Terms {
-        value: column(parts.value)?,
         laplacian: parts.laplacian.map(&mut column).transpose()?,
         drift: parts.drift.map(&mut column).transpose()?,
         gradient: parts.gradient,
-        gradients: None,
         diagonal: parts.diagonal,
-        field: s,
-        direction,
+        ..along.terms(value)
     };
     let components = operator.residual(&mut b, &terms)?;
     let map = if with_map { Some(operator.entries(&mut b, &terms)?) } else { None };
@@ -222,8 +249,7 @@ fn single(
 fn every_class(
     draft: &mut Draft,
     operator: &dyn Operator,
-    s: Id,
-    direction: Option<Id>,
+    along: Along,
     with_jacobian: bool,
     with_map: bool,
 ) -> Result<Residual, Error> {
@@ -232,8 +258,7 @@ fn every_class(
     wants.jacobian |= with_jacobian;
     // The drift is what the profile looks at, whatever the operator.
     wants.drift = true;
-    let (parts, derived) =
-        draft.derive(Target::every_prob(), wants, Some(direction.unwrap_or(s)))?;
+    let (parts, derived) = draft.derive(Target::every_prob(), wants, Some(along.drift()))?;
     let how = How::of(&derived, wants.laplacian);
     let (probabilities, logits) = (parts.value, draft.logits());
     let mut b = draft.build();
@@ -242,14 +267,10 @@ fn every_class(
         None => None,
     };
     let terms = Terms {
-        value: probabilities,
         laplacian: parts.laplacian,
         drift: parts.drift,
-        gradient: None,
         gradients,
-        diagonal: None,
-        field: s,
-        direction,
+        ..along.terms(probabilities)
     };
     let components = operator.residual(&mut b, &terms)?;
     let predicted = functions::first_max(&mut b, logits, 1)?;
@@ -269,7 +290,7 @@ fn every_class(
             gradient: own.gradient,
             diagonal: own.diagonal,
             gradients: None,
-            ..terms
+            ..terms.clone()
         };
         Some(operator.entries(&mut b, &of_one)?)
     } else {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use taste_engine::{LaplacianMethod, Target};
 
 use crate::{
-    Error, Tail,
+    Centre, Error, Precondition, Tail,
     aggregates::Aggregate,
     fields::{Coordinates, FieldSpec},
     operators::{self, Operator},
@@ -24,7 +24,11 @@ pub struct Settings {
     pub operator: Arc<dyn Operator>,
     /// How the residuals of several classes become one score; by default their length.
     pub aggregate: Option<Arc<dyn Aggregate>>,
-    /// Which values are far out; by default both tails of a signed residual, large values of a length.
+    /// What is taken off residuals before they are joined.
+    pub baseline: Centre,
+    /// The metric of the operator; by default the variances of a table's columns, and none for images.
+    pub precondition: Option<Precondition>,
+    /// Which values are far out; by default both tails of a signed residual and on tables, else large values.
     pub tail: Option<Tail>,
     /// How second derivatives are computed.
     pub laplacian: LaplacianMethod,
@@ -45,6 +49,8 @@ impl Settings {
             target: None,
             operator: operators::langevin(),
             aggregate: None,
+            baseline: Centre::default(),
+            precondition: None,
             tail: None,
             laplacian: LaplacianMethod::AUTO,
         }

@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use taste_choice::{Choice, unknown};
+use taste_choice::Choice;
 use taste_graph::{Build, Id, OpError};
 use taste_ops::functions;
 
-use crate::Error;
+use crate::{Error, names};
 
 /// Which side of the calibration samples is far out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum Tail {
     /// Values far from the middle of held-out samples, on either side.
     TwoSided,
 }
+
+/// What engines leave of a value, as a share of it.
+const RESOLVED: f64 = 1e-4;
 
 /// Every tail.
 pub const TAILS: &[(Choice, Tail)] = &[
@@ -37,16 +40,13 @@ impl FromStr for Tail {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let choices: Vec<Choice> = TAILS.iter().map(|t| t.0).collect();
-        let found = TAILS.iter().find(|t| t.0.name == text).map(|t| t.1);
-        found.ok_or_else(|| unknown("tail", &choices, text).into())
+        names::read("tail", TAILS, text)
     }
 }
 
 impl fmt::Display for Tail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = TAILS.iter().find(|t| t.1 == *self).map_or("", |t| t.0.name);
-        f.write_str(name)
+        f.write_str(names::of(TAILS, self))
     }
 }
 
@@ -58,7 +58,12 @@ impl Tail {
             Self::Lower => b.neg(value),
             Self::TwoSided => {
                 let off = b.offset(value, -centre)?;
-                functions::abs(b, off)
+                let off = functions::abs(b, off)?;
+                // Nearer to the middle than single precision resolves, all values are alike.
+                let least = RESOLVED * centre.abs();
+                let beyond = b.offset(off, -least)?;
+                let beyond = if least > 0.0 { functions::relu(b, beyond)? } else { beyond };
+                b.offset(beyond, least)
             }
         }
     }

@@ -11,7 +11,10 @@ use crate::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Standard {
     mean: ArrayD<f64>,
+    /// 1 for what does not vary.
     deviation: ArrayD<f64>,
+    /// 1/deviation; 0 for what does not vary: it has no unit to be measured in, and networks learn nothing from it.
+    inverse: ArrayD<f64>,
 }
 
 impl Standard {
@@ -38,17 +41,21 @@ impl Standard {
                 }
             }
         }
-        // An entry that does not vary keeps its scale.
-        let deviation = square.iter().map(|s| match (s / f64::max(count, 1.0)).sqrt() {
-            d if d > 1e-12 && d.is_finite() => d,
-            _ => 1.0,
+        let deviation = square.iter().zip(&mean).map(|(square, mean)| {
+            let deviation = (square / f64::max(count, 1.0)).sqrt();
+            // Below what single precision resolves, whatever the unit.
+            let varies = deviation > 1e-7 * mean.abs() && deviation > 1e-30;
+            (varies && deviation.is_finite()).then_some(deviation)
         });
+        let deviation: Vec<Option<f64>> = deviation.collect();
+        let inverse = deviation.iter().map(|d| d.map_or(0.0, f64::recip)).collect();
+        let deviation = deviation.iter().map(|d| d.unwrap_or(1.0)).collect();
         let shaped = |values: Vec<f64>| {
             let shape = if by_entry { vec![width] } else { vec![] };
             ArrayD::from_shape_vec(IxDyn(&shape), values)
                 .map_err(|e| Error::Graph(OpError::invalid(e.to_string())))
         };
-        Ok(Self { deviation: shaped(deviation.collect())?, mean: shaped(mean)? })
+        Ok(Self { deviation: shaped(deviation)?, inverse: shaped(inverse)?, mean: shaped(mean)? })
     }
 
     /// Of targets, by column.
@@ -70,7 +77,7 @@ impl Standard {
 
     /// Samples in standardised coordinates.
     pub(crate) fn forth(&self, samples: &ArrayD<f32>) -> ArrayD<f32> {
-        let (mean, inverse) = (single(&self.mean), single(&self.deviation.mapv(|d| 1.0 / d)));
+        let (mean, inverse) = (single(&self.mean), single(&self.inverse));
         (samples - &mean) * &inverse
     }
 
@@ -114,7 +121,7 @@ impl Standard {
 
     /// A score in standardised coordinates as one in those of the samples: divided by the deviation.
     pub(crate) fn pull(&self, b: &mut Build<'_>, score: Id) -> Result<Id, OpError> {
-        let inverse = b.graph_mut().stored(Tensor::from(self.deviation.mapv(|d| 1.0 / d)));
+        let inverse = b.graph_mut().stored(Tensor::from(self.inverse.clone()));
         b.mul(score, inverse)
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "says what is skipped")]
 
 mod networks;
+mod units;
 
 use std::sync::Arc;
 

@@ -54,7 +54,15 @@ pub(crate) struct FitArgs {
     /// [default: l2, or predicted above 128 classes]
     #[arg(long, value_name = "AGGREGATE", help_heading = "Method")]
     pub(crate) aggregate: Option<String>,
-    /// Which values are far out: upper, lower or two-sided [default: two-sided for a signed residual, else upper]
+    /// The metric of the operator, so that units decide nothing: diagonal, full or none (the paper's) [default: diagonal for
+    /// tables, none for images]
+    #[arg(long, value_name = "METRIC", help_heading = "Method")]
+    pub(crate) precondition: Option<String>,
+    /// What is taken off residuals: their mean on held-out samples, their median, or none [default: mean]
+    #[arg(long, value_name = "BASELINE", help_heading = "Method")]
+    pub(crate) baseline: Option<String>,
+    /// Which values are far out: upper, lower or two-sided [default: two-sided for tables and for a signed residual, else
+    /// upper]
     #[arg(long, value_name = "TAIL", help_heading = "Method")]
     pub(crate) tail: Option<String>,
     /// How second derivatives are computed, see `taste list laplacian-methods` [default: auto]

@@ -164,7 +164,7 @@ fn the_report_and_the_manifest_say_what_was_done() {
     for words in [
         "model.onnx: x (4,)",
         "langevin of probs, Laplacian by closed-form",
-        "l2, upper tail",
+        "l2, two-sided tail",
         "gaussian",
         "train.npy: ",
         "alpha 0.05, conformal",
@@ -226,16 +226,30 @@ fn too_few_calibration_samples_are_told_with_the_number_that_is_needed() {
 }
 
 #[test]
-fn a_column_in_small_units_that_drowns_the_others_is_named() {
+fn a_column_in_small_units_drowns_the_others_only_without_a_metric() {
     let place = ready(&CLASSIFIER);
-    for (unit, told) in [(1.0, false), (1e-3, true)] {
+    for (unit, metric, told) in [
+        (1.0, "none", false),
+        (1e-3, "none", true),
+        (1e-3, "diagonal", false),
+        (1e-3, "full", false),
+    ] {
         let mut rows = samples(500, 0.0, 3);
         rows.column_mut(1).mapv_inplace(|v| v * unit);
         place.text("train.csv", &csv(&rows));
-        let run =
-            place.ok("fit --model model.onnx --data train.csv -o d.onnx --score-model gaussian");
+        let run = place.ok(&format!(
+            "fit --model model.onnx --data train.csv -o d.onnx --precondition {metric}"
+        ));
         assert_eq!(run.out.contains("parts comes from the column b"), told, "{}", run.out);
     }
+    let fit = "fit --model model.onnx --data train.csv -o d.onnx --json -q";
+    let facts = place.json(fit)["method"]["facts"].clone();
+    assert_eq!((&facts["precondition"], &facts["baseline"]), (&"diagonal".into(), &"mean".into()));
+    let facts = place.json(&format!("{fit} --baseline median"))["method"]["facts"].clone();
+    assert_eq!(facts["baseline"], "median");
+    place.fails(&format!("{fit} --precondition diag"), "diagonal");
+    place.fails(&format!("{fit} --baseline meen"), "did you mean mean?");
+    place.fails(&format!("{fit} --method msp --baseline none"), "has no baseline");
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn of_all(p: &mut Problem, wants: Wants, z: Id, parts: &mut Parts) -> Result<(),
     curvature(p, wants, hessian, centred, parts)
 }
 
-/// The diagonal or the trace of `JᵀHJ`, for H (N × K × K) and J (N × K × D).
+/// The diagonal or the trace of `A·JᵀHJ`, for H (N × K × K) and J (N × K × D).
 fn curvature(
     p: &mut Problem,
     wants: Wants,
@@ -211,7 +211,8 @@ fn curvature(
     let mut b = Build::new(&mut p.graph);
     if wants.diagonal {
         let product = functions::matmul(&mut b, hessian, jacobian)?;
-        let terms = b.mul(product, jacobian)?;
+        let raised = p.metric.raise(&mut b, jacobian, 2)?;
+        let terms = b.mul(product, raised)?;
         let diagonal = b.sum(terms, &[1])?;
         let flat = b.reshape(diagonal, &[rows, Dim::from(d)])?;
         if wants.laplacian {
@@ -220,8 +221,9 @@ fn curvature(
         let shape = b.fact(x).shape.clone();
         parts.diagonal = Some(b.reshape(flat, &shape)?);
     } else {
-        let across = b.transpose(jacobian, &[0, 2, 1])?;
-        let gram = functions::matmul(&mut b, jacobian, across)?;
+        let lowered = p.metric.lower(&mut b, jacobian, 2)?;
+        let across = b.transpose(lowered, &[0, 2, 1])?;
+        let gram = functions::matmul(&mut b, lowered, across)?;
         let terms = b.mul(hessian, gram)?;
         let count = b.fact(terms).shape[1].at(0);
         let flat = b.reshape(terms, &[rows, Dim::from(count * count)])?;
@@ -257,14 +259,16 @@ fn every_class(p: &mut Problem, job: &Job, z: Id, parts: &mut Parts) -> Result<(
         parts.gradient = Some(b.reshape(gradient, &maps)?);
     }
     if wants.diagonal {
-        let squares = b.square(off)?;
+        let raised = p.metric.raise(&mut b, off, 2)?;
+        let squares = b.mul(off, raised)?;
         let spread = functions::matmul(&mut b, row, squares)?;
         let bend = b.sub(squares, spread)?;
         let diagonal = b.mul(bend, column)?;
         parts.diagonal = Some(b.reshape(diagonal, &maps)?);
     }
     if wants.laplacian {
-        let squares = functions::square_sum(&mut b, off, 2)?;
+        let lowered = p.metric.lower(&mut b, off, 2)?;
+        let squares = functions::square_sum(&mut b, lowered, 2)?;
         let norms = b.reshape(squares, &[rows, width])?;
         parts.laplacian = Some(class_laplacians(&mut b, probabilities, norms)?);
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use ndarray::{ArrayD, Axis, IxDyn, concatenate};
+use ndarray::{Array1, ArrayD, Axis, IxDyn, concatenate};
 use taste_choice::Choice;
 use taste_graph::{
     Build, Dim, Id, OpError, Tensor,
@@ -14,7 +14,8 @@ use super::{
     frontier, precision,
 };
 use crate::{
-    Error, LaplacianKind, Outputs, Parts, Value, Wants, error::request, laplacian::Rule, names::Fed,
+    Error, LaplacianKind, Metric, Outputs, Parts, Value, Wants, error::request, laplacian::Rule,
+    names::Fed,
 };
 
 pub(crate) static KIND: LaplacianKind = LaplacianKind {
@@ -51,16 +52,26 @@ impl Rule for Exact {
         _count: Option<usize>,
         parts: &mut Parts,
     ) -> Result<Arc<dyn Schedule>, Error> {
-        let wants = job.wants;
+        let mut wants = job.wants;
         if !wants.diagonal && !p.target.is_every_class() && narrow(p, job, parts)? {
             return Ok(Arc::new(Once { signs: None }));
         }
+        if wants.gradient && !p.metric.is_identity() {
+            // Slopes go along the columns of R.
+            parts.gradient = Some(p.gradient()?);
+            wants.gradient = false;
+        }
         // A file has no one to feed it: all at once.
         let fits = check_directions(p.dimension, fixed_rows(p.rows()), p.dimension).is_ok();
-        let whole = (p.dimension <= job.lanes && fits) || job.signs != Signs::Fed;
+        let mixed = wants.diagonal && !p.metric.is_diagonal();
+        let whole = (p.dimension <= job.lanes && fits) || job.signs != Signs::Fed || mixed;
         let mut b = Build::new(&mut p.graph);
         if whole {
-            let basis = basis_lanes(&mut b, p.x, p.dimension)?;
+            let basis = basis_lanes(&mut b, p.x, p.dimension, &p.metric)?;
+            if mixed {
+                mixed_diagonal(p, basis, wants, parts)?;
+                return Ok(Arc::new(Once { signs: None }));
+            }
             let (slopes, curvature) = along(p, basis, wants)?;
             from_whole_basis(p, wants, slopes, curvature, parts)?;
             return Ok(Arc::new(Once { signs: None }));
@@ -73,7 +84,8 @@ impl Rule for Exact {
         let fed: Vec<usize> = fact.at(1).shape;
         let directions = Fed::new(b.graph_mut(), "directions", fact);
         let (slopes, curvature) = along(p, directions.id, wants)?;
-        Ok(Arc::new(ByParts { directions, fed, slopes, curvature, wants, dimension: p.dimension }))
+        let (dimension, metric) = (p.dimension, p.metric.clone());
+        Ok(Arc::new(ByParts { directions, fed, slopes, curvature, wants, dimension, metric }))
     }
 }
 
@@ -98,6 +110,34 @@ fn along(p: &mut Problem, directions: Id, wants: Wants) -> Result<(Id, Id), Erro
         (None, false) => b.zeros_like(f)?,
     };
     Ok((slopes, curvature))
+}
+
+/// Σₖ rₖ⊙∇²f·rₖ over the columns of R: the diagonal of `RRᵀ∇²f`.
+fn mixed_diagonal(
+    p: &mut Problem,
+    columns: Id,
+    wants: Wants,
+    parts: &mut Parts,
+) -> Result<(), Error> {
+    p.scalar_target("a diagonal with a full metric")?;
+    let (x, f) = (p.x, p.f);
+    let mut b = Build::new(&mut p.graph);
+    let columns = b.declare_lanes(columns, x)?;
+    let diagonal = match diff::hvp(&mut b, f, x, columns)? {
+        Some(products) => {
+            let terms = b.mul(columns, products)?;
+            b.sum_lanes(terms)?
+        }
+        None => b.zeros_like(x)?,
+    };
+    parts.diagonal = Some(diagonal);
+    if wants.laplacian {
+        let axes: Vec<usize> = (1..b.fact(diagonal).rank()).collect();
+        let sum = b.sum(diagonal, &axes)?;
+        let shape = b.fact(f).shape.clone();
+        parts.laplacian = Some(b.reshape(sum, &shape)?);
+    }
+    Ok(())
 }
 
 /// (D, N, …) → (N, …, D) → (N, …, x…)
@@ -141,6 +181,7 @@ struct ByParts {
     curvature: Id,
     wants: Wants,
     dimension: usize,
+    metric: Metric,
 }
 
 impl Schedule for ByParts {
@@ -156,10 +197,10 @@ impl Schedule for ByParts {
             let used = lanes.min(dimension - start);
             let mut directions = ArrayD::<f32>::zeros(IxDyn(&[lanes, copies, dimension]));
             for lane in 0..used {
-                directions
-                    .index_axis_mut(Axis(0), lane)
-                    .index_axis_mut(Axis(1), start + lane)
-                    .fill(1.0);
+                let column = Array1::from(self.metric.column(start + lane, dimension));
+                #[expect(clippy::cast_possible_truncation, reason = "feeds are single precision")]
+                let column = column.mapv(|v| v as f32);
+                directions.index_axis_mut(Axis(0), lane).assign(&column);
             }
             let directions = Value::F32(directions).reshaped(&self.fed);
             let (quantities, ends) = run(&[(&self.directions.name, &directions)])?;
@@ -249,7 +290,7 @@ fn narrow(p: &mut Problem, job: &Job, parts: &mut Parts) -> Result<bool, Error> 
 fn columns(p: &Problem, waist: Id) -> Result<Option<Vec<f64>>, Error> {
     let mut scratch = p.graph.clone();
     let mut b = Build::new(&mut scratch);
-    let basis = basis_lanes(&mut b, p.x, p.dimension)?;
+    let basis = basis_lanes(&mut b, p.x, p.dimension, &p.metric)?;
     let basis = b.declare_lanes(basis, p.x)?;
     let Some(columns) = diff::jvp(&mut b, &[waist], &Derivatives::from([(p.x, basis)]))?[0] else {
         return Ok(None);
@@ -297,16 +338,15 @@ fn fixed_rows(rows: Dim) -> usize {
     rows.as_fixed().map_or(1, |r| usize::try_from(r).unwrap_or(1))
 }
 
-/// The standard basis of the input's space as lanes, the same for every sample.
-fn basis_lanes(b: &mut Build<'_>, x: Id, dimension: usize) -> Result<Id, OpError> {
+/// The columns of R as lanes, the same for every sample: the standard basis if there is no metric `RRᵀ`.
+fn basis_lanes(b: &mut Build<'_>, x: Id, dimension: usize, metric: &Metric) -> Result<Id, OpError> {
     let fact = b.fact(x).clone();
     let rows = fixed_rows(fact.shape[0]);
     check_directions(dimension, rows, dimension)?;
-    let mut values = vec![0.0; dimension * rows * dimension];
+    let mut values = Vec::with_capacity(dimension * rows * dimension);
     for k in 0..dimension {
-        for row in 0..rows {
-            values[(k * rows + row) * dimension + k] = 1.0;
-        }
+        let column = metric.column(k, dimension);
+        (0..rows).for_each(|_| values.extend_from_slice(&column));
     }
     let shape: Vec<usize> =
         [dimension, rows].into_iter().chain(fact.shape[1..].iter().map(|d| d.at(0))).collect();

@@ -48,7 +48,7 @@ impl Rule for Hutchinson {
         Some((Some(PROBES), reason))
     }
 
-    /// Mean vᵀHv for the trace, mean v⊙Hv for the diagonal, with v random signs.
+    /// Mean vᵀHv for the trace, mean v⊙Hv for the diagonal, with v random signs, turned by R for a metric `RRᵀ`.
     fn build(
         &self,
         p: &mut Problem,
@@ -66,6 +66,7 @@ impl Rule for Hutchinson {
         let (x, f) = (p.x, p.f);
         let mut b = Build::new(&mut p.graph);
         let (v, signs) = sign_lanes(&mut b, x, count, job.signs)?;
+        let v = p.metric.direct(&mut b, v, 1)?;
         let draws = if wants.diagonal {
             let product = match diff::hvp(&mut b, f, x, v)? {
                 Some(product) => b.mul(v, product)?,

@@ -79,10 +79,14 @@ impl Rule for HutchPlusPlus {
         let mut fact = b.fact(p.x).clone();
         fact.shape.insert(0, Dim::from(lanes));
         let directions = Fed::new(b.graph_mut(), "directions", fact);
-        let along = b.declare_lanes(directions.id, p.x)?;
+        let fed = b.declare_lanes(directions.id, p.x)?;
+        let along = p.metric.direct(&mut b, fed, 1)?;
         let products = match diff::hvp(&mut b, p.f, p.x, along)? {
-            Some(product) => b.stacked(product)?,
-            None => b.scale(along, 0.0)?,
+            Some(product) => {
+                let product = p.metric.lower(&mut b, product, 1)?;
+                b.stacked(product)?
+            }
+            None => b.scale(fed, 0.0)?,
         };
         let (laplacian, stderr) = (job.wants.laplacian, job.wants.stderr);
         Ok(Arc::new(Sketch { directions, lanes, products, sample, laplacian, stderr }))

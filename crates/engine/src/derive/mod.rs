@@ -14,7 +14,8 @@ use std::{collections::HashSet, sync::Arc};
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
 use crate::{
-    Accuracy, Error, LaplacianMethod, Parts, Target, Wants, error::request, names, target::Head,
+    Accuracy, Error, LaplacianMethod, Metric, Parts, Target, Wants, error::request, names,
+    target::Head,
 };
 pub(crate) use frontier::{Cut, cut, mixed};
 pub(crate) use schedule::{Once, Rows, RunOnce, Schedule, SignInput, Signs};
@@ -81,6 +82,7 @@ pub(crate) struct Problem {
     /// Entries of one input.
     pub(crate) dimension: usize,
     pub(crate) cut: Cut,
+    pub(crate) metric: Metric,
 }
 
 impl Problem {
@@ -133,7 +135,8 @@ impl Problem {
         let target = target.unwrap_or_else(|| head.default_target());
         let f = head.build(&mut graph, target)?;
         let cut = cut(&graph, f, x, head.width)?;
-        Ok(Self { graph, output: output.0.to_owned(), x, head, target, f, dimension, cut })
+        let (output, metric) = (output.0.to_owned(), Metric::default());
+        Ok(Self { graph, output, x, head, target, f, dimension, cut, metric })
     }
 
     /// Builds the graph.

@@ -175,13 +175,15 @@ fn by_covariance(
     let mut b = Build::new(&mut p.graph);
     let squares_own = match own {
         Some(row) => {
-            let square = b.square(row)?;
+            let raised = p.metric.raise(&mut b, row, 2)?;
+            let square = b.mul(row, raised)?;
             Some(b.reshape(square, &[rows, Dim::from(d)])?)
         }
         None => None,
     };
     if wants.diagonal {
-        let squares = b.square(drawn)?;
+        let raised = p.metric.raise(&mut b, drawn, 2)?;
+        let squares = b.mul(drawn, raised)?;
         let sum = b.sum(squares, &[1])?;
         let spread = b.scale(sum, 1.0 / count as f64)?;
         let spread = b.reshape(spread, &[rows, Dim::from(d)])?;
@@ -189,7 +191,8 @@ fn by_covariance(
         parts.diagonal = Some(b.reshape(diagonal, &x_shape)?);
     }
     if wants.laplacian || wants.stderr {
-        let norms = functions::square_sum(&mut b, drawn, 2)?;
+        let lowered = p.metric.lower(&mut b, drawn, 2)?;
+        let norms = functions::square_sum(&mut b, lowered, 2)?;
         let norms = b.reshape(norms, &[rows, Dim::from(count)])?;
         let draws = b.transpose(norms, &[1, 0])?;
         let (mean, error) = mean_and_error(&mut b, draws, count)?;
@@ -264,6 +267,7 @@ fn any_head(
     let left = pull(&mut b, x, z, epsilon, d)?;
     let right = pull(&mut b, x, z, bend, d)?;
     let mut b = Build::new(&mut p.graph);
+    let right = p.metric.raise(&mut b, right, 2)?;
     let product = b.mul(left, right)?;
     if wants.diagonal {
         let sum = b.sum(product, &[1])?;

@@ -3,6 +3,7 @@
 mod common;
 mod convolutions;
 mod features;
+mod metric;
 mod names;
 mod saturated;
 mod threads;

@@ -1,8 +1,8 @@
-//! One Gaussian: s(y) = −Σ⁻¹(y − μ).
+//! One Gaussian: s(y) = −Σ⁻¹(y − μ), fitted in standardised coordinates.
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 use serde_json::{Value, json};
 use taste_choice::{Arguments, Choice};
 use taste_detector::{
@@ -16,9 +16,10 @@ use taste_stats::linear;
 
 use super::{
     Field, FieldFamily, FieldSpec, Learner, Learning,
-    noise::{Noise, smoothed},
+    noise::Noise,
     rows,
     shrinkage::shrink,
+    standard::Standard,
     summary::{self, SAMPLES, Summary},
 };
 use crate::Error;
@@ -94,15 +95,15 @@ impl FieldSpec for Asked {
 
 #[derive(Clone, Debug)]
 enum Precision {
-    Diagonal(Array1<f64>),
+    Identity,
     Full(Array2<f64>),
 }
 
 #[derive(Clone, Debug)]
 struct Gaussian {
-    mean: Array1<f64>,
+    standard: Standard,
+    /// In standardised coordinates.
     precision: Precision,
-    noise: f64,
     report: Value,
 }
 
@@ -115,14 +116,16 @@ impl Gaussian {
         let spread = summary.spread(data)?;
         let mut report = summary.describe(&spread, data);
         report["family"] = json!("gaussian");
-        let noise = asked.noise.variance(data, &spread, &mut report);
-        let variances = smoothed(&spread, noise);
+        let standard = Standard::new(&summary, &spread, data, asked.noise, &mut report);
         let precision = match asked.form {
             Form::Full { shrinkage } => {
                 let covariance = seen.covariance(SAMPLES)?.matrix().unwrap_or_default();
                 let (mut shrunk, intensity) =
                     shrink(&covariance, &spread, summary.count, shrinkage);
-                shrunk.diag_mut().assign(&variances);
+                let scale = &standard.scale;
+                for ((i, j), c) in shrunk.indexed_iter_mut() {
+                    *c = if i == j { 1.0 } else { *c / (scale[i] * scale[j]) };
+                }
                 report["covariance"] = json!("full");
                 report["shrinkage"] = json!(intensity);
                 report["shrinkage_by"] =
@@ -131,18 +134,18 @@ impl Gaussian {
             }
             Form::Diagonal => {
                 report["covariance"] = json!("diagonal");
-                Precision::Diagonal(variances.mapv(f64::recip))
+                Precision::Identity
             }
         };
-        Ok(Self { mean: summary.mean, precision, noise: noise.sqrt(), report })
+        Ok(Self { standard, precision, report })
     }
 }
 
-/// The inverse, if it is one that single precision can work with.
+/// The inverse of standardised covariances, if it is one that single precision can work with.
 fn invert(covariance: &Array2<f64>, count: usize, data: &Described) -> Result<Array2<f64>, Error> {
     let least = |a: &Array2<f64>| {
-        // 1/(Σᵢᵢ·(Σ⁻¹)ᵢᵢ) is the share of entry i that the others do not determine.
-        a.diag().iter().zip(covariance.diag()).all(|(p, c)| p * c < 1e10)
+        // 1/(Σ⁻¹)ᵢᵢ is the share of entry i that the others do not determine.
+        a.diag().iter().all(|p| *p < 1e10)
     };
     linear::inverse(covariance).filter(least).ok_or_else(|| {
         refused(format!(
@@ -160,32 +163,27 @@ impl Field for Gaussian {
     }
 
     fn noise(&self) -> Vec<f64> {
-        vec![self.noise]
+        self.standard.noise_deviations()
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
-        let dimension = self.mean.len();
-        let flat = rows::flat(b, y, dimension)?;
-        let mean = rows::parameter(b, &[1, dimension], self.mean.to_vec())?;
-        let below = b.sub(mean, flat)?;
+        let z = self.standard.forth(b, y)?;
+        let below = b.neg(z)?;
         let score = match &self.precision {
-            Precision::Diagonal(precisions) => {
-                let precisions = rows::parameter(b, &[1, dimension], precisions.to_vec())?;
-                b.mul(below, precisions)?
-            }
+            Precision::Identity => below,
             Precision::Full(precision) => {
-                let entries = precision.iter().copied().collect();
+                let (dimension, entries) = (precision.nrows(), precision.iter().copied().collect());
                 let precision = rows::parameter(b, &[dimension, dimension], entries)?;
                 functions::matmul(b, below, precision)?
             }
         };
-        rows::like(b, score, y)
+        self.standard.back(b, score, y)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{ArrayD, Axis, arr1, arr2};
+    use ndarray::{Array1, ArrayD, Axis, arr1, arr2};
     use taste_data::InMemory;
 
     use super::*;

@@ -15,8 +15,9 @@ use taste_stats::linear;
 
 use super::{
     Field, FieldFamily, FieldSpec, Learner, Learning,
-    noise::{Noise, smoothed},
+    noise::Noise,
     rows,
+    standard::Standard,
     summary::{self, SAMPLES, Summary},
 };
 use crate::Error;
@@ -86,11 +87,10 @@ fn watches(data: &Described, seed: u64) -> Vec<Watch> {
     ]
 }
 
-/// Kernels of width 1 in coordinates z = (y − centre)/width.
+/// Kernels of width 1 in coordinates that count bandwidths.
 #[derive(Clone, Debug)]
 struct Kde {
-    centre: Array1<f64>,
-    width: Array1<f64>,
+    standard: Standard,
     /// The samples that were kept, in these coordinates.
     points: Array2<f64>,
     report: Value,
@@ -102,9 +102,8 @@ impl Kde {
         let spread = summary.spread(data)?;
         let drawn = seen.rows(DRAWN)?.values.mapv(f64::from);
         let mut report = summary.describe(&spread, data);
-        let noise = asked.noise.variance(data, &spread, &mut report);
-        let scale = smoothed(&spread, noise).mapv(f64::sqrt);
-        let standardised = (drawn - &summary.mean) / &scale;
+        let standard = Standard::new(&summary, &spread, data, asked.noise, &mut report);
+        let standardised = standard.rows(&drawn);
         let bandwidth = asked.bandwidth.unwrap_or_else(|| leave_one_out(&standardised));
         report["family"] = json!("kde");
         report["kept"] = json!(standardised.nrows());
@@ -113,13 +112,13 @@ impl Kde {
         report["bandwidth_by"] =
             json!(if asked.bandwidth.is_some() { "given" } else { "likelihood, leaving one out" });
         let points = standardised / bandwidth;
-        Ok(Self { centre: summary.mean, width: scale * bandwidth, points, report })
+        Ok(Self { standard: standard.widened(bandwidth), points, report })
     }
 
     /// log p(y) for every row, up to a constant.
     #[cfg(test)]
     fn log_density(&self, y: &Array2<f64>) -> Array1<f64> {
-        let z = (y - &self.centre) / &self.width;
+        let z = self.standard.rows(y);
         z.map_axis(Axis(1), |z| {
             let off = &self.points - &z;
             let sum: f64 = off.rows().into_iter().map(|o| (-0.5 * o.dot(&o)).exp()).sum();
@@ -161,7 +160,8 @@ impl Field for Kde {
     }
 
     fn noise(&self) -> Vec<f64> {
-        self.width.to_vec()
+        let finite = |w: &f64| if w.is_finite() { *w } else { 0.0 };
+        self.standard.scale.iter().map(finite).collect()
     }
 
     fn rows(&self) -> Option<KeptRows> {
@@ -171,11 +171,7 @@ impl Field for Kde {
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
         let (n, d) = (self.points.nrows(), self.points.ncols());
-        let flat = rows::flat(b, y, d)?;
-        let centre = rows::parameter(b, &[1, d], self.centre.to_vec())?;
-        let inverse_width = rows::parameter(b, &[1, d], self.width.mapv(f64::recip).to_vec())?;
-        let centred = b.sub(flat, centre)?;
-        let z = b.mul(centred, inverse_width)?;
+        let z = self.standard.forth(b, y)?;
         // −½‖z − x‖² without ‖z‖², which is the same for every x.
         let points = rows::parameter(b, &[n, d], self.points.iter().copied().collect())?;
         let turned = b.transpose(points, &[1, 0])?;
@@ -186,8 +182,7 @@ impl Field for Kde {
         let weights = functions::softmax(b, logits, 1)?;
         let mean = functions::matmul(b, weights, points)?;
         let off = b.sub(mean, z)?;
-        let score = b.mul(off, inverse_width)?;
-        rows::like(b, score, y)
+        self.standard.back(b, off, y)
     }
 }
 

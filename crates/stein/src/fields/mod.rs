@@ -12,6 +12,7 @@ mod noise;
 mod rows;
 mod shrinkage;
 mod spectrum;
+mod standard;
 mod summary;
 #[cfg(test)]
 mod testing;
@@ -33,6 +34,7 @@ pub use ddpm::{FAMILY as DDPM, KEYS as DDPM_KEYS, diffusion};
 pub use families::{Families, FieldFamily, KIND, parse};
 pub use learn::fit;
 pub use map::{Coordinates, InputMap, Mapped, Through};
+pub(crate) use shrinkage::{Spread, shrink};
 pub use spectrum::spectrum;
 
 taste_choice::table! {

@@ -1,4 +1,4 @@
-//! Smoothing: the score of the data with noise N(0, σ²I) added. A mixture of Gaussians stays one, with σ² on the
+//! Smoothing: the score of the data with noise of variance σ² added to every entry. A mixture of Gaussians stays one, with σ² on the
 //! diagonal of every covariance.
 //!
 //! The border of an image hardly ever varies; without noise, a fitted density is infinitely sure of it, and the score of
@@ -32,10 +32,16 @@ impl Noise {
         Ok(Self(arguments.number("noise", "a deviation of 0 or more", fits)?))
     }
 
-    /// σ²: as asked for; by default some for images, and none for tables, whose columns have units of their own.
-    pub(super) fn variance(self, data: &Described, spread: &Spread, report: &mut Value) -> f64 {
+    /// σ² of every entry: as asked for; by default some for images, and none for tables. The columns of a table have units
+    /// of their own, so σ counts their standard deviations there.
+    pub(super) fn variances(
+        self,
+        data: &Described,
+        spread: &Spread,
+        report: &mut Value,
+    ) -> Array1<f64> {
+        let is_image = data.sample_shape.len() > 1;
         let deviation = self.0.unwrap_or_else(|| {
-            let is_image = data.sample_shape.len() > 1;
             let vary = |i: &usize| !spread.constant.contains(i);
             let sum: f64 =
                 (0..spread.variances.len()).filter(vary).map(|i| spread.variances[i]).sum();
@@ -43,18 +49,22 @@ impl Noise {
             if is_image { OF_IMAGES * mean.sqrt() } else { 0.0 }
         });
         report["noise"] = json!(deviation);
-        deviation * deviation
+        let variance = deviation * deviation;
+        if is_image {
+            return Array1::from_elem(spread.variances.len(), variance);
+        }
+        if variance > 0.0 {
+            report["noise_unit"] = json!("standard deviations of each column");
+        }
+        &spread.variances * variance
     }
 }
 
 /// Variances with the noise added; entries that do not vary have the noise alone.
-pub(super) fn smoothed(spread: &Spread, noise: f64) -> Array1<f64> {
-    if noise <= 0.0 {
-        return spread.variances.clone();
-    }
+pub(super) fn smoothed(spread: &Spread, noise: &Array1<f64>) -> Array1<f64> {
     let mut variances = &spread.variances + noise;
-    for &i in &spread.constant {
-        variances[i] = noise;
+    for &i in spread.constant.iter().filter(|&&i| noise[i] > 0.0) {
+        variances[i] = noise[i];
     }
     variances
 }

@@ -4,18 +4,18 @@ use ndarray::{Array1, Array2};
 
 /// A variance for every entry.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+pub(crate) struct Spread {
     /// Positive for every entry.
-    pub(super) variances: Array1<f64>,
+    pub(crate) variances: Array1<f64>,
     /// The entries that do not vary.
-    pub(super) constant: Vec<usize>,
+    pub(crate) constant: Vec<usize>,
     /// What stands for the variance of those: the median of the others.
-    pub(super) stand_in: f64,
+    pub(crate) stand_in: f64,
 }
 
 impl Spread {
     /// Nothing if no entry varies.
-    pub(super) fn new(variances: &Array1<f64>, mean: &Array1<f64>) -> Option<Self> {
+    pub(crate) fn new(variances: &Array1<f64>, mean: &Array1<f64>) -> Option<Self> {
         // Below what single precision resolves.
         let varies = |i: usize| variances[i] > 1e-14 * mean[i] * mean[i] && variances[i] > 1e-60;
         let (varying, constant): (Vec<usize>, Vec<usize>) =
@@ -30,8 +30,8 @@ impl Spread {
         Some(Self { variances, constant, stand_in })
     }
 
-    /// Standard deviations.
-    pub(super) fn deviations(&self) -> Array1<f64> {
+    /// Standard deviations, with the stand-in where nothing varies.
+    pub(crate) fn deviations(&self) -> Array1<f64> {
         self.variances.mapv(f64::sqrt)
     }
 }
@@ -42,7 +42,7 @@ const LEAST: f64 = 1e-5;
 /// Pulls correlations towards zero by `asked`, or by the intensity of oracle approximating shrinkage (Chen,
 /// Wiesel, Eldar and Hero 2010) for correlations from `count` samples; variances stay. Returns the covariance
 /// and the intensity. Entries that do not vary become independent of the others.
-pub(super) fn shrink(
+pub(crate) fn shrink(
     covariance: &Array2<f64>,
     spread: &Spread,
     count: usize,

@@ -77,8 +77,10 @@ impl Summary {
             report["constant_entries"] = json!({
                 "count": spread.constant.len(),
                 "first": spread.constant.iter().take(SHOWN).map(name).collect::<Vec<_>>(),
-                "variance_used": spread.stand_in,
             });
+            if data.sample_shape.len() > 1 {
+                report["constant_entries"]["variance_used"] = json!(spread.stand_in);
+            }
         }
         report
     }

@@ -1,4 +1,4 @@
-//! v·∇f + f·(v·s) for a fixed direction v: the first-order Stein operator (appendix G of the paper).
+//! w·∇f + f·(w·s) for a fixed direction v and w = A^½v: the first-order Stein operator (appendix G of the paper).
 
 use std::sync::Arc;
 
@@ -65,9 +65,11 @@ impl Operator for FirstOrder {
         }
         let shape: Vec<usize> = std::iter::once(1).chain(draft.sample_shape()).collect();
         let full = draft.graph().fact(draft.input()).shape.clone();
+        let metric = draft.metric().clone();
         let mut b = draft.build();
         let v = b.graph_mut().constant(Tensor::floats(&shape, entries)?);
-        Ok(Some(b.expand(v, &full)?))
+        let v = b.expand(v, &full)?;
+        Ok(Some(metric.direct(&mut b, v, 1)?))
     }
 
     fn residual(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {

@@ -1,4 +1,4 @@
-//! ‖∇f + f·s‖²: no Stein operator, as its mean under p is not zero before the adjustment.
+//! ‖A^½(∇f + f·s)‖²: no Stein operator, as its mean under p is not zero before the adjustment.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use taste_choice::Choice;
 use taste_engine::Wants;
 use taste_graph::{Build, Id};
 
-use super::{Operator, OperatorKind, Terms, first_order_field, inner, squares};
+use super::{Operator, OperatorKind, Terms, first_order_field, square, squares};
 use crate::Error;
 
 pub(super) const KIND: OperatorKind = OperatorKind {
@@ -45,13 +45,13 @@ impl Operator for FirstOrderNorm {
     fn residual(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
         let Some(gradients) = of.gradients else {
             let field = first_order_field(b, of)?;
-            return Ok(inner(b, field, field)?);
+            return Ok(square(b, &of.metric, field)?);
         };
-        // ‖∇p + p·s‖² = ‖∇p‖² + 2p·(s·∇p) + p²‖s‖²
-        let squares = squares(b, gradients)?;
+        // ‖∇p + p·s‖² = ‖∇p‖² + 2p·(s·∇p) + p²‖s‖², all in A
+        let squares = squares(b, &of.metric, gradients)?;
         let cross = b.mul(of.value, of.drift()?)?;
         let cross = b.scale(cross, 2.0)?;
-        let length = inner(b, of.field, of.field)?;
+        let length = square(b, &of.metric, of.field)?;
         let p_squared = b.square(of.value)?;
         let last = b.mul(p_squared, length)?;
         let sum = b.add(squares, cross)?;
@@ -60,6 +60,7 @@ impl Operator for FirstOrderNorm {
 
     fn entries(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
         let field = first_order_field(b, of)?;
-        Ok(b.square(field)?)
+        let raised = of.metric.raise(b, field, 1)?;
+        Ok(b.mul(field, raised)?)
     }
 }

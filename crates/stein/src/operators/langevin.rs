@@ -46,7 +46,7 @@ impl Operator for Langevin {
     }
 
     fn entries(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
-        let along = b.mul(of.field, of.gradient()?)?;
+        let along = b.mul(of.raised, of.gradient()?)?;
         Ok(b.add(need(of.diagonal, "diagonal")?, along)?)
     }
 }

@@ -1,9 +1,10 @@
-//! Operators: what is made of a function f of the model and the field s. One file and one line in [`OPERATORS`] each.
+//! Operators: what is made of a function f of the model and the field s, with a metric A. One file and one line in
+//! [`OPERATORS`] each.
 
 use std::{fmt, sync::Arc};
 
 use taste_choice::{Arguments, Choice, Entry, pick};
-use taste_engine::{Draft, Wants};
+use taste_engine::{Draft, Metric, Wants};
 use taste_graph::{Build, Dim, Id, OpError};
 use taste_ops::functions;
 
@@ -74,7 +75,7 @@ taste_choice::table! {
     }
 }
 
-/// The default: Δf + s·∇f.
+/// The default: tr(A∇²f) + sᵀA∇f.
 pub fn langevin() -> Arc<dyn Operator> {
     langevin::new()
 }
@@ -85,34 +86,39 @@ pub fn parse(text: &str) -> Result<Arc<dyn Operator>, Error> {
     (kind.read)(arguments)
 }
 
-/// What operators are made of. Functions are columns: C is 1 for one function.
-#[derive(Clone, Copy, Debug)]
+/// What operators are made of. Functions are columns: C is 1 for one function. Derivatives and the field are covectors,
+/// which A turns into directions.
+#[derive(Clone, Debug)]
 pub struct Terms {
     /// f: N × C.
     pub value: Id,
-    /// Δf: N × C.
+    /// tr(A∇²f), with a metric A: N × C.
     pub laplacian: Option<Id>,
-    /// s·∇f, or v·∇f for another direction v: N × C.
+    /// As·∇f, or v·∇f for another direction v: N × C.
     pub drift: Option<Id>,
     /// ∇f of one function: N × …
     pub gradient: Option<Id>,
     /// ∇f of every function: N × C × D.
     pub gradients: Option<Id>,
-    /// ∂²f/∂xᵢ² of one function: N × …
+    /// The diagonal of A∇²f, of one function: N × …
     pub diagonal: Option<Id>,
     /// The field s: N × …
     pub field: Id,
+    /// As: N × …
+    pub raised: Id,
+    /// A.
+    pub metric: Metric,
     /// The direction v, if the operator has one: N × …
     pub direction: Option<Id>,
 }
 
 impl Terms {
-    /// Δf.
+    /// tr(A∇²f).
     pub(crate) fn laplacian(&self) -> Result<Id, Error> {
         need(self.laplacian, "Laplacian")
     }
 
-    /// s·∇f, or v·∇f.
+    /// As·∇f, or v·∇f.
     pub(crate) fn drift(&self) -> Result<Id, Error> {
         need(self.drift, "drift")
     }
@@ -133,6 +139,12 @@ pub(crate) fn flat(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     let shape = &b.fact(x).shape;
     let (rows, fixed) = (shape[0], shape[1..].iter().filter_map(|d| d.as_fixed()).product());
     b.reshape(x, &[rows, Dim { per_batch: 0, fixed }])
+}
+
+/// yᵀAy for values N × …: N × 1.
+pub(crate) fn square(b: &mut Build<'_>, metric: &Metric, y: Id) -> Result<Id, OpError> {
+    let lowered = metric.lower(b, y, 1)?;
+    inner(b, lowered, lowered)
 }
 
 /// Σ x·y over the entries of every sample: N × 1.
@@ -156,10 +168,11 @@ pub(crate) fn first_order_field(b: &mut Build<'_>, of: &Terms) -> Result<Id, Err
     Ok(b.add(of.gradient()?, scaled)?)
 }
 
-/// Σ x² over the last axis of N × C × D: N × C.
-pub(crate) fn squares(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-    let shape = b.fact(x).shape[..2].to_vec();
-    let squares = functions::square_sum(b, x, 2)?;
+/// yᵀAy over the last axis of N × C × D: N × C.
+pub(crate) fn squares(b: &mut Build<'_>, metric: &Metric, y: Id) -> Result<Id, OpError> {
+    let shape = b.fact(y).shape[..2].to_vec();
+    let lowered = metric.lower(b, y, 2)?;
+    let squares = functions::square_sum(b, lowered, 2)?;
     b.reshape(squares, &shape)
 }
 

@@ -1,4 +1,4 @@
-//! s·∇f.
+//! sᵀA∇f.
 
 use std::sync::Arc;
 
@@ -34,6 +34,6 @@ impl Operator for NoLaplacian {
     }
 
     fn entries(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
-        Ok(b.mul(of.field, of.gradient()?)?)
+        Ok(b.mul(of.raised, of.gradient()?)?)
     }
 }

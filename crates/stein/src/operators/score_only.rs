@@ -1,4 +1,4 @@
-//! ‖s‖: the data alone, without the model.
+//! ‖A^½s‖: the data alone, without the model.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use taste_engine::Wants;
 use taste_graph::{Build, Id};
 use taste_ops::functions;
 
-use super::{Operator, OperatorKind, Terms, inner, over_entries};
+use super::{Operator, OperatorKind, Terms, over_entries, square};
 use crate::Error;
 
 pub(super) const KIND: OperatorKind = OperatorKind {
@@ -39,14 +39,14 @@ impl Operator for ScoreOnly {
     }
 
     fn residual(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
-        let square = inner(b, of.field, of.field)?;
+        let square = square(b, &of.metric, of.field)?;
         Ok(functions::sqrt(b, square)?)
     }
 
-    /// ‖s‖ = Σ sᵢ²/‖s‖.
+    /// ‖A^½s‖ = Σ sᵢ(As)ᵢ/‖A^½s‖.
     fn entries(&self, b: &mut Build<'_>, of: &Terms) -> Result<Id, Error> {
         let length = self.residual(b, of)?;
-        let squares = b.square(of.field)?;
+        let squares = b.mul(of.field, of.raised)?;
         let floored = b.offset(length, f64::from(f32::MIN_POSITIVE))?;
         let inverse = functions::reciprocal(b, floored)?;
         let inverse = over_entries(b, inverse, of.field)?;

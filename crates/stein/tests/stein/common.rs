@@ -64,6 +64,21 @@ impl<'m> Trial<'m> {
         self
     }
 
+    pub(crate) fn precondition(mut self, text: &str) -> Self {
+        self.stein.precondition = Some(text.parse().expect("a precondition"));
+        self
+    }
+
+    pub(crate) fn laplacian(mut self, text: &str) -> Self {
+        self.stein.laplacian = text.parse().expect("a Laplacian method");
+        self
+    }
+
+    pub(crate) fn baseline(mut self, text: &str) -> Self {
+        self.stein.baseline = text.parse().expect("a baseline");
+        self
+    }
+
     pub(crate) fn alpha(mut self, alpha: f64) -> Self {
         self.shared.alpha = alpha;
         self

@@ -1,6 +1,6 @@
 //! A detector from end to end: fitted, and run in both engines.
 
-use crate::common::{Scaled, Trial, engine, network, normal};
+use crate::common::{Scaled, Trial, baseline, engine, network, normal};
 use ndarray::{Axis, Slice};
 use taste_data::InMemory;
 use taste_detector::{Detector, Scores};
@@ -199,4 +199,54 @@ fn requests_that_do_not_fit_are_refused_in_a_sentence() {
     assert!(text.contains('7'), "{text}");
     let text = error(&plain(), &normal(0, 4, 0.0, 1));
     assert!(text.contains("calibration samples"), "{text}");
+}
+
+#[test]
+fn baselines_are_what_is_taken_off() {
+    let model = network(&[4, 16, 3], "Tanh", 1);
+    let samples = normal(50, 4, 0.3, 6).values().clone();
+    let residuals = |rule: &str| {
+        let trial = Trial::new(&model, Scaled(1.0)).baseline(rule).map(true);
+        let detector = trial.run(&normal(1200, 4, 0.0, 2)).expect("a detector");
+        assert_eq!(detector.manifest().method.facts["baseline"], rule);
+        let scorer = detector.start(&engine(&Backend::RTEN), true).expect("a scorer");
+        let found = scorer.score(samples.view()).expect("scores");
+        let part = found.part("residuals").expect("residuals").clone();
+        let map = found.map.expect("a map").into_dimensionality().expect("a table");
+        (part, map, baseline(&detector).clone())
+    };
+    let (raw, raw_map, varied) = residuals("none");
+    for rule in ["mean", "median"] {
+        let (adjusted, map, _) = residuals(rule);
+        for (raw, adjusted) in [(&raw, &adjusted), (&raw_map, &map)] {
+            let taken = raw - adjusted;
+            for column in taken.columns() {
+                let first = column[0];
+                assert!(column.iter().all(|t| (t - first).abs() < 1e-4), "{rule}: {column}");
+            }
+        }
+        for (class, column) in (&raw - &adjusted).columns().into_iter().enumerate() {
+            let (taken, mean) = (f64::from(column[0]), varied.means[class]);
+            let deviation = varied.deviations[class];
+            match rule {
+                "mean" => assert!((taken - mean).abs() < 1e-4, "{taken} and {mean}"),
+                _ => assert!((taken - mean).abs() < deviation, "{taken} and {mean}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn residuals_on_tables_have_two_tails_unless_one_is_asked_for() {
+    let model = network(&[4, 16, 3], "Relu", 1);
+    let data = normal(1200, 4, 0.0, 2);
+    let tail = |trial: Trial<'_>| {
+        let detector = trial.run(&data).expect("a detector");
+        detector.manifest().method.facts["tail"].as_str().expect("a tail").to_owned()
+    };
+    let plain = || Trial::new(&model, Scaled(1.0));
+    assert_eq!(tail(plain()), "two-sided");
+    assert_eq!(tail(plain().tail(Tail::Upper)), "upper");
+    assert_eq!(tail(plain().aggregate("profile")), "upper");
+    assert_eq!(tail(plain().operator("first-order-norm")), "two-sided");
 }

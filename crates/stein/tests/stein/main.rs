@@ -9,3 +9,4 @@ mod field_check;
 mod parts;
 mod shift;
 mod theory;
+mod units;

@@ -59,13 +59,17 @@ impl Profile {
     /// The features (N × F), and 1 at the predicted class (N × K).
     fn features(&self, b: &mut Build<'_>, of: &Residual) -> Result<(Id, Id), Error> {
         let predicted = need(of.predicted, "classes")?;
+        // In coordinates where the metric is the identity: lengths and cosines are those of the metric.
+        let metric = &of.terms.metric;
+        let jacobian = metric.lower(b, need(of.jacobian, "Jacobian")?, 2)?;
+        let field = metric.lower(b, of.terms.field, 1)?;
         let inputs = Ingredients {
             residuals: of.components,
             drifts: of.terms.drift()?,
-            jacobian: need(of.jacobian, "Jacobian")?,
+            jacobian,
             probabilities: need(of.probabilities, "classes")?,
             predicted,
-            field: flat(b, of.terms.field)?,
+            field: flat(b, field)?,
         };
         Ok((features::features(b, &inputs, self.with_field)?, predicted))
     }

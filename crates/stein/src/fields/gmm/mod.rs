@@ -6,7 +6,7 @@ mod mixture;
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 use serde_json::{Value, json};
 use taste_choice::{Arguments, Choice};
 use taste_detector::{
@@ -20,8 +20,9 @@ use taste_stats::random::Random;
 
 use super::{
     Field, FieldFamily, FieldSpec, Learner, Learning,
-    noise::{Noise, smoothed},
+    noise::Noise,
     rows,
+    standard::Standard,
     summary::{self, SAMPLES, Summary},
 };
 use crate::Error;
@@ -125,14 +126,12 @@ impl Asked {
     }
 }
 
-/// A fitted mixture. It lives in standardised coordinates z = (y − centre)/scale.
+/// A fitted mixture. It lives in standardised coordinates.
 #[derive(Clone, Debug)]
 struct Gmm {
-    centre: Array1<f64>,
-    scale: Array1<f64>,
+    standard: Standard,
     mixture: Mixture,
     roots: Roots,
-    noise: f64,
     report: Value,
 }
 
@@ -142,10 +141,9 @@ impl Gmm {
         let spread = summary.spread(data)?;
         let mut report = summary.describe(&spread, data);
         report["family"] = json!("gmm");
-        let noise = asked.noise.variance(data, &spread, &mut report);
-        let (centre, scale) = (summary.mean.clone(), smoothed(&spread, noise).mapv(f64::sqrt));
+        let standard = Standard::new(&summary, &spread, data, asked.noise, &mut report);
         let standardised = |name: &str| -> Result<Array2<f64>, Error> {
-            Ok((seen.rows(name)?.values.mapv(f64::from) - &centre) / &scale)
+            Ok(standard.rows(&seen.rows(name)?.values.mapv(f64::from)))
         };
         let z = standardised(DRAWN_ROWS)?;
         let components = if let Some(k) = asked.components {
@@ -159,22 +157,19 @@ impl Gmm {
         let fit = em::fit(&z, components, asked.form, &mut Random::new(seed))
             .ok_or_else(|| degenerate(data))?;
         describe(&mut report, &fit, z.nrows());
-        let mixture = if noise > 0.0 {
-            // The noise of y in the coordinates of z.
-            let own = scale.mapv(|s| noise / (s * s));
-            fit.mixture.smoothed(&own).ok_or_else(|| degenerate(data))?
-        } else {
-            fit.mixture
+        let mixture = match standard.noise() {
+            Some(own) => fit.mixture.smoothed(&own).ok_or_else(|| degenerate(data))?,
+            None => fit.mixture,
         };
         let roots = mixture.roots().ok_or_else(|| degenerate(data))?;
-        Ok(Self { centre, scale, mixture, roots, noise: noise.sqrt(), report })
+        Ok(Self { standard, mixture, roots, report })
     }
 
     /// log p(y) for every row.
     #[cfg(test)]
-    fn log_density(&self, y: &Array2<f64>) -> Array1<f64> {
-        let z = (y - &self.centre) / &self.scale;
-        self.mixture.log_density(&z) - self.scale.mapv(f64::ln).sum()
+    fn log_density(&self, y: &Array2<f64>) -> ndarray::Array1<f64> {
+        let z = self.standard.rows(y);
+        self.mixture.log_density(&z) - self.standard.scale.mapv(f64::ln).sum()
     }
 }
 
@@ -229,17 +224,12 @@ impl Field for Gmm {
     }
 
     fn noise(&self) -> Vec<f64> {
-        vec![self.noise]
+        self.standard.noise_deviations()
     }
 
     fn build(&self, b: &mut Build<'_>, y: Id) -> Result<Id, Error> {
-        let (k, d) = (self.mixture.len(), self.centre.len());
-        let flat = rows::flat(b, y, d)?;
-        let n = b.fact(flat).shape[0];
-        let centre = rows::parameter(b, &[1, d], self.centre.to_vec())?;
-        let inverse_scale = rows::parameter(b, &[1, d], self.scale.mapv(f64::recip).to_vec())?;
-        let centred = b.sub(flat, centre)?;
-        let z = b.mul(centred, inverse_scale)?;
+        let z = self.standard.forth(b, y)?;
+        let (k, d, n) = (self.mixture.len(), self.mixture.means().ncols(), b.fact(z).shape[0]);
         let z = b.reshape(z, &[Dim::from(1), n, Dim::from(d)])?;
         let means = rows::parameter(b, &[k, 1, d], self.mixture.means().iter().copied().collect())?;
         let off = b.sub(means, z)?;
@@ -264,9 +254,8 @@ impl Field for Gmm {
         let shares = functions::softmax(b, logits, 0)?;
         let weighted = b.mul(pull, shares)?;
         let sum = b.sum(weighted, &[0])?;
-        let rows = b.reshape(sum, &[n, Dim::from(d)])?;
-        let score = b.mul(rows, inverse_scale)?;
-        rows::like(b, score, y)
+        let score = b.reshape(sum, &[n, Dim::from(d)])?;
+        self.standard.back(b, score, y)
     }
 }
 

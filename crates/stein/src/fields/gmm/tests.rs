@@ -1,4 +1,4 @@
-use ndarray::{ArrayD, Axis, arr1, arr2, concatenate};
+use ndarray::{Array1, ArrayD, Axis, arr1, arr2, concatenate};
 use taste_data::InMemory;
 
 use super::*;

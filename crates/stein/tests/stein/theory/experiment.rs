@@ -60,6 +60,7 @@ fn closed_form(mean: f64) -> f64 {
 
 fn detector(operator: &str) -> Detector {
     Trial::new(&regressor(), Scaled(1.0))
+        .precondition("none")
         .operator(operator)
         .run(&InMemory::new("p", Mixture::unit(&[0.0, 0.0]).rows(8192, 121)))
         .expect("a detector")

@@ -4,6 +4,8 @@
 
 use std::f64::consts::TAU;
 
+use taste_data::InMemory;
+use taste_detector::Level;
 use taste_engine::Target;
 use taste_stats::random::Random;
 
@@ -12,6 +14,7 @@ use super::{
     estimate::Estimate,
     models::{linear, mean_residual, one_hidden},
 };
+use crate::common::{Trial, network};
 
 const ROWS: usize = 40_000;
 
@@ -66,4 +69,18 @@ fn the_predicted_class_has_a_kink_where_the_prediction_changes() {
     mean(None).assert_is(Estimate::exactly(-boundary), "the predicted class");
     mean(Some(0)).assert_vanishes("class 0");
     mean(Some(1)).assert_vanishes("class 1");
+}
+
+/// A mean residual that kinks leave is worth a note; one that a wrong score leaves is worth a warning.
+#[test]
+fn a_wrong_score_is_not_taken_for_kinks() {
+    let model = network(&[3, 24, 1], "Relu", 4);
+    let data = InMemory::new("p", Mixture::unit(&[0.0; 3]).rows(4000, 53));
+    for (mean, level) in [(0.0, Level::Note), (1.5, Level::Warning)] {
+        let score = Mixture::unit(&[mean, -mean, mean]);
+        let detector = Trial::new(&model, score).run(&data).expect("a detector");
+        let findings = &detector.manifest().findings;
+        let found = findings.iter().find(|f| f.check == "stein identity").expect("the check");
+        assert_eq!(found.level, level, "{}", found.message);
+    }
 }

@@ -12,6 +12,7 @@ mod experiment;
 mod first_order;
 mod fisher_bound;
 mod kinks;
+mod metric;
 mod models;
 mod projection;
 mod softmax;
