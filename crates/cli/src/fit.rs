@@ -1,7 +1,7 @@
 //! `taste fit`.
 
 use anyhow::{Result, bail};
-use taste_data::{Dataset, Samples};
+use taste_data::{Dataset, Options, Samples};
 use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
@@ -14,6 +14,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let quiet = args.run.quiet();
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
+    sources.extend(args.reading.label_file());
     files::check_targets(&sources, &[("-o", &args.out)])?;
     let model = Model::open(&args.model)?;
     if Detector::is_one(model.onnx()) {
@@ -25,8 +26,15 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let (method, named) = args.method_and_options(quiet);
     let method = taste_catalog::method(&method, &named)?;
     let options = args.reading.options(sample_shape(&model)?)?;
-    let train = Dataset::open(&args.data, &options)?;
+    let needed = method.needs().labels;
+    let train = Dataset::open(&args.data, &Options { labels: needed, ..options.clone() })?;
     let options = train.options_naming_columns(&options);
+    let note = |text: &str| {
+        if !quiet {
+            tell(text);
+        }
+    };
+    let train = args.reading.with_labels(train, &args.data, needed, note)?;
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let bars = Bars::new(quiet);
