@@ -3,6 +3,7 @@
 //! good a detector is: metrics, and evaluations on data with a known shift.
 
 pub mod detectors;
+pub mod evaluation;
 pub mod metrics;
 
 pub use detectors::DETECTORS;
