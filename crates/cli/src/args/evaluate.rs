@@ -10,8 +10,8 @@ use super::RunArgs;
 ///
 /// For every detector and every shifted set: AUROC, FPR95 (ID positive: the share of shifted samples that is accepted where
 /// 95 % of clean ones are), and the share flagged at alpha, that of clean samples first. Means over sets, and over groups of
-/// them by name: A_fgsm and A/fgsm are of group A. With labels: the model's accuracy on each set, and whether the score
-/// finds the samples that the model is wrong about. `taste list metrics` says what every number is.
+/// them by name: `A_fgsm` and `A/fgsm` are of group A. With labels: the model's accuracy on each set, and whether the
+/// score finds the samples that the model is wrong about. `taste list metrics` says what every number is.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

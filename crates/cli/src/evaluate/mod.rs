@@ -50,6 +50,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
     let known = Known::read(args)?;
     let detectors = args.detectors.iter().map(|path| Detector::open(path));
     let detectors = detectors.collect::<Result<Vec<_>, _>>()?;
+    if !quiet {
+        detectors.iter().zip(&args.detectors).for_each(|(d, path)| tell_seen(d, path, &args.id));
+    }
     let sets = sets::fitting(sets, &others, &detectors[0], quiet)?;
     let kept = known.of_sets(&sets, &detectors[0], args)?;
     let mut report = Report {
@@ -73,6 +76,19 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
         tell(&format!("wrote {}", path.display()));
     }
     Ok(Outcome::Fine)
+}
+
+/// Says where clean samples are those that a detector was made of.
+fn tell_seen(detector: &Detector, path: &Path, id: &Path) {
+    let data = &detector.manifest().data;
+    let made_of = std::iter::once(&data.train).chain(&data.calibration).map(Path::new);
+    if made_of.map(files::same).any(|seen| seen == files::same(id)) {
+        tell(&format!(
+            "warning: {} was made of {}: give clean samples that it has not seen, or every number here is too good",
+            path.display(),
+            id.display()
+        ));
+    }
 }
 
 /// Scores all sets with a detector.

@@ -73,7 +73,7 @@ fn by_set(found: &Evaluated, score: &ScoreReport) -> String {
         row.extend([quality, decimal(value("failure"))].into_iter().filter(|_| labelled));
         rows.row(row);
     }
-    for group in score.groups.iter().chain([&score.all]) {
+    for group in score.groups.iter().chain([&score.all]).filter(|group| group.sets > 1) {
         let value = |metric: &str| group.means.get(metric).copied();
         let mut row = vec![mean_of(group), String::new(), decimal(value("auroc")), String::new()];
         row.extend([decimal(value("fpr95")), percents(value("flagged"))]);
@@ -104,15 +104,14 @@ fn pooled(score: &ScoreReport) -> String {
             decimal(value("augrc")),
         ]);
     }
-    let mut text = format!("\n{}", rows.render(0));
-    if let Some(found) = score.all.pooled.get("task-awareness") {
+    let aware = score.all.pooled.get("task-awareness").map_or_else(String::new, |found| {
         let range = range(found, |v| format!("{v:.2}"));
-        text += &format!(
+        format!(
             "\ntask-awareness {:.2} ({range}): rank correlation of AUROC with what the shift costs, over labelled sets\n",
             found.value
-        );
-    }
-    text
+        )
+    });
+    format!("\n{}{aware}", rows.render(0))
 }
 
 /// Several detectors side by side, a table for every metric.
@@ -134,7 +133,8 @@ fn beside(report: &Report<'_>, judged: &[Judged<'_>]) -> String {
         ("failures", "failure"),
     ] {
         if shown.iter().all(|(_, _, s)| s.all.means.contains_key(metric)) {
-            text += &format!("\n{}", metric_table(title, metric, &shown));
+            text.push('\n');
+            text += &metric_table(title, metric, &shown);
         }
     }
     text
@@ -161,10 +161,12 @@ fn metric_table(
         rows.row(cells(set.name.clone(), &|score| score.sets[i].value(metric)));
     }
     let mean = |group: &GroupReport| group.means.get(metric).copied();
-    for (i, group) in first.groups.iter().enumerate() {
+    for (i, group) in first.groups.iter().enumerate().filter(|(_, group)| group.sets > 1) {
         rows.row(cells(mean_of(group), &|score| mean(&score.groups[i])));
     }
-    rows.row(cells(mean_of(&first.all), &|score| mean(&score.all)));
+    if first.sets.len() > 1 {
+        rows.row(cells(mean_of(&first.all), &|score| mean(&score.all)));
+    }
     if metric == "failure" {
         let over = |group: &GroupReport| group.pooled.get(metric).map(|m| m.value);
         for (i, group) in first.groups.iter().enumerate().filter(|(_, g)| g.labelled > 0) {
@@ -189,24 +191,23 @@ fn heading(all: &[Judged<'_>], judged: &Judged<'_>, score: &ScoreReport) -> Stri
 
 /// What the numbers are.
 fn legend(report: &Report<'_>) -> String {
-    let mut text = format!("FPR95, {}.\n", report.fpr95);
-    let Some(found) = report.detectors.first().map(|judged| &judged.found) else { return text };
     let labelled = |s: &ScoreReport| s.all.labelled + s.id.labelled > 0;
-    if found.scores.iter().any(labelled) {
-        text += "failures: AUROC of the score for the samples that the model is wrong about";
-        text += &match (found.model, found.mistake_above) {
-            (Task::Classifier { .. }, _) => ".\n".to_owned(),
-            (Task::Regressor, Some(limit)) => format!(
-                ": an error above {}, which a tenth of clean samples have.\n",
-                number(limit)
-            ),
+    let labelled = |j: &&Judged<'_>| j.found.scores.iter().any(labelled);
+    let failures = report.detectors.iter().find(labelled).map_or_else(String::new, |judged| {
+        let rest = match (judged.found.model, judged.found.mistake_above) {
+            (Task::Classifier { .. }, _) => String::new(),
+            (Task::Regressor, Some(limit)) => {
+                format!(": an error above {}, which a tenth of clean samples have", number(limit))
+            }
             (Task::Regressor, None) => {
-                "; for a regressor they need the labels of clean samples (--id-labels).\n"
-                    .to_owned()
+                "; for a regressor this needs the labels of clean samples (--id-labels)".to_owned()
             }
         };
-    }
-    text
+        format!(
+            "failures: AUROC of the score for the samples that the model is wrong about{rest}.\n"
+        )
+    });
+    format!("FPR95, {}.\n{failures}", report.fpr95)
 }
 
 fn mean_of(group: &GroupReport) -> String {
