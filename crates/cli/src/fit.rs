@@ -14,6 +14,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let quiet = args.run.quiet();
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
+    sources.extend(args.reading.label_file());
     files::check_targets(&sources, &[("-o", &args.out)])?;
     check_apart(args)?;
     let model = Model::open(&args.model)?;
@@ -26,9 +27,15 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let (method, named) = args.method_and_options(quiet);
     let method = taste_catalog::method(&method, &named)?;
     let options = args.reading.options(sample_shape(&model)?)?;
-    // Labels of training data are used where there are some.
-    let train = Dataset::open(&args.data, &Options { labels: true, ..options.clone() })?;
+    let needed = method.needs().labels;
+    let train = Dataset::open(&args.data, &Options { labels: needed, ..options.clone() })?;
     let options = train.options_naming_columns(&options);
+    let note = |text: &str| {
+        if !quiet {
+            tell(text);
+        }
+    };
+    let train = args.reading.with_labels(train, &args.data, needed, note)?;
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let bars = Bars::new(quiet);

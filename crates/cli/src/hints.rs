@@ -37,7 +37,7 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
             Some("; a detector that was fitted with --resize brings all to one size")
         }
         Problem::Shape { columns: Some(_), .. } if chosen => {
-            Some("; choose them with --columns, --exclude and --label")
+            Some("; choose them with --columns, --exclude and --labels")
         }
         Problem::Shape { only_size: true, .. } if chosen => {
             Some("; --resize and --pad change the size of images")

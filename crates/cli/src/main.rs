@@ -6,6 +6,7 @@ mod derive;
 mod detect;
 mod duration;
 mod edit;
+mod evaluate;
 mod explain;
 mod files;
 mod fit;
@@ -74,7 +75,9 @@ fn main() -> ExitCode {
         }
     };
     let reading = match &cli.command {
-        Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
+        Command::Score(_) | Command::Test(_) | Command::Explain(_) | Command::Evaluate(_) => {
+            Reading::Detector
+        }
         _ => Reading::Flags,
     };
     let arguments: Vec<String> =
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(args),
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
         Command::Edit(args) => edit::run(args),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),

@@ -6,7 +6,7 @@ use taste_onnx::Model;
 use taste_stats::conformal::{Calibration, Rule};
 
 use crate::{
-    Error, Goal, Manifest, MapReference, Margins, Reference,
+    Error, ErrorModel, Goal, Manifest, MapReference, Margins, Reference,
     calibrate::thresholds,
     error::unfit,
     file::{self, Contents},
@@ -99,6 +99,12 @@ impl Detector {
     /// The values of every column on calibration samples, if samples are rows of a table.
     pub fn margins(&self) -> Option<&Margins> {
         self.contents.margins.as_ref()
+    }
+
+    /// Lets the file tell how wrong the model is by score.
+    pub fn set_errors(&mut self, errors: Option<ErrorModel>) -> Result<(), Error> {
+        self.contents.manifest.errors = errors;
+        file::describe(&mut self.file, &self.contents)
     }
 
     /// Chooses the thresholds for another false-positive rate.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Goal, KeptRows, Role, Settings};
+use crate::{ErrorModel, Finding, Goal, KeptRows, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -28,6 +28,9 @@ pub struct Manifest {
     pub decision: Decision,
     /// Of maps, if the file has them.
     pub map: Option<MapFacts>,
+    /// How wrong the model is by score, where calibration samples had labels.
+    #[serde(default)]
+    pub errors: Option<ErrorModel>,
     /// Whether the file tells novelty beside the score.
     #[serde(default)]
     pub has_novelty: bool,

@@ -40,6 +40,8 @@ pub struct Needs {
     pub tails: bool,
     /// Whether training samples need labels.
     pub labels: bool,
+    /// Whether it makes use of labels where there are some.
+    pub uses_labels: bool,
     /// Whether it looks at the features before the last linear layer, or at a tensor that is named.
     pub features: bool,
     /// What it keeps of training rows in the file, if it keeps any.

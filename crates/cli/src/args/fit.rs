@@ -118,7 +118,7 @@ Examples:
   taste fit --model clf.onnx --score-model gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
   taste fit --model clf.onnx --method knn:k=10 --data train.npy -o detector.onnx
   taste fit --model mnist.onnx --score-model train --data train-images-idx3-ubyte.gz -o detector.onnx
-  taste fit --model mlp.onnx --score-model kde --data table.csv --label target --alpha 0.01 -o det.onnx
+  taste fit --model mlp.onnx --score-model kde --data table.csv --labels target --alpha 0.01 -o det.onnx
   taste fit --model resnet.onnx --score-model ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
       --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
     Images are normalised for the model; the diffusion model gets them in [-1, 1].";

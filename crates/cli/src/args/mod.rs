@@ -5,6 +5,7 @@ mod data;
 mod demo;
 mod derive;
 mod detect;
+mod evaluate;
 mod fit;
 mod import;
 mod inspect;
@@ -20,6 +21,7 @@ pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
+pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
@@ -47,6 +49,7 @@ Examples:
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
+  taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -67,6 +70,7 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
+    Evaluate(Box<EvaluateArgs>),
     Edit(EditArgs),
     Train(TrainArgs),
     Import(ImportArgs),

@@ -4,6 +4,7 @@ mod common;
 mod demo;
 mod derive;
 mod edit;
+mod evaluate;
 mod explain;
 mod fit;
 mod images;

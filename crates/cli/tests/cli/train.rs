@@ -380,7 +380,7 @@ fn what_can_not_be_learned_is_one_sentence() {
 fn labels_must_be_classes() {
     let place = table(60);
     let train = "train classifier --data table.csv --exclude price --out c.onnx --steps 20";
-    place.fails(train, "--label names their column");
+    place.fails(train, "--labels names their file");
     place.fails(&format!("{train} --label a"), "label");
     let text = fs::read_to_string(place.path("table.csv")).unwrap();
     let wrong = |from: &str, to: &str| {

@@ -15,6 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use folder::sets_in;
 use taste_choice::{Choice, Entry};
 
 use crate::{Error, Options, Problem, origin::Origin, source::Source};

@@ -111,6 +111,7 @@ impl Finish {
                 tolerance: f64::from(TOLERANCE),
             },
             map: calibrated.map_facts(settings)?,
+            errors: None,
             has_novelty: statistic.novelty.is_some(),
             rows: statistic.rows,
             findings,

@@ -113,7 +113,7 @@ impl Method for Taste {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, tails: true, features: true, ..Needs::default() }
+        Needs { learns: true, tails: true, features: true, uses_labels: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
