@@ -67,14 +67,17 @@ fn stem(path: &Path) -> String {
     plain[..ending.unwrap_or(plain.len())].to_owned()
 }
 
-/// Without files of folders that are something else: clean samples, labels, or what the detector can't take.
+/// Without files of folders that are something else: clean samples, labels, what the detector was made of, or what it
+/// can't take.
 pub(super) fn fitting(
     sets: Vec<Named>,
     others: &[&Path],
     detector: &Detector,
     quiet: bool,
 ) -> Result<Vec<Named>> {
-    let others: Vec<PathBuf> = others.iter().map(|path| files::same(path)).collect();
+    let data = &detector.manifest().data;
+    let made_of = std::iter::once(&data.train).chain(&data.calibration).map(Path::new);
+    let others: Vec<PathBuf> = others.iter().copied().chain(made_of).map(files::same).collect();
     let (mut kept, mut last) = (Vec::new(), None);
     for set in sets {
         if !set.found {

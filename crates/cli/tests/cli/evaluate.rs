@@ -165,6 +165,10 @@ fn every_array_in_a_folder_is_a_set() {
         "{}",
         run.err
     );
+    // What the detector was made of is no set.
+    fs::copy(place.path("train.npy"), place.path("sets/train.npy")).unwrap();
+    place.ok("fit --model model.onnx --method msp --data sets/train.npy -q -o msp.onnx");
+    assert_eq!(names("--ood sets/"), ["A_near", "C_odd", "bytes"]);
     let run = place.ok("evaluate msp.onnx --id sets/id.npy --ood sets");
     assert!(run.err.contains("note: left out sets/labels.npy"), "{}", run.err);
 }
