@@ -32,13 +32,13 @@ mod value;
 mod view;
 
 pub use backend::{BACKENDS, Backend, Engine};
-pub use derive::How;
+pub use derive::{How, LAPLACIAN_METHODS};
 pub use draft::Draft;
 pub use error::{Error, ErrorKind, Given};
 pub use features::Feature;
 pub use graft::{Further, Graft};
 pub use inspect::{Analysis, Applicability, Class, Operator, Overview, Port, operators};
-pub use laplacian::{Accuracy, LAPLACIAN_METHODS, LaplacianKind, LaplacianMethod};
+pub use laplacian::{Accuracy, LaplacianKind, LaplacianMethod};
 pub use memory::keep_freed_memory;
 pub use model::{Batch, Derived, InputInfo, Model, Request};
 pub use quantities::{Outputs, Parts, Quantities, Wants};

@@ -14,13 +14,13 @@ use super::{
     },
 };
 use crate::{
-    Accuracy, Error, LaplacianKind, Parts,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     error::request,
     laplacian::{COUNT, Rule, is_count},
     target::row_sum,
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "closed-form",
         usage: "closed-form[:K]",
@@ -28,6 +28,16 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &ClosedForm,
 };
+
+impl LaplacianMethod {
+    /// A vector-Jacobian product for every logit: exact where the logits are piecewise affine.
+    pub const CLOSED_FORM: Self = Self::new(KIND, None);
+
+    /// The closed form with the `top` most likely classes only: biased.
+    pub const fn closed_form_top(top: usize) -> Self {
+        Self::new(KIND, Some(top))
+    }
+}
 
 /// Outputs of up to this many entries are derived one by one without being asked.
 const CLASS_LIMIT: usize = 128;

@@ -12,13 +12,13 @@ use super::{
     mean_and_error, sign_lanes,
 };
 use crate::{
-    Accuracy, Error, LaplacianKind, Parts,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     error::request,
     laplacian::{COUNT, Rule, is_count},
     target::{SoftmaxCurvature, row_sum},
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "probe",
         usage: "probe[:M]",
@@ -26,6 +26,13 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &Probe,
 };
+
+impl LaplacianMethod {
+    /// Random signs in the space of logits: unbiased where the logits are piecewise affine.
+    pub const fn probe(probes: usize) -> Self {
+        Self::new(KIND, Some(probes))
+    }
+}
 
 /// Probes of a name without a number.
 const FEW: usize = 2;
