@@ -107,9 +107,9 @@ impl Detector {
 
     /// Sets the threshold by hand.
     pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
-        if !threshold.is_finite() {
+        if !single(threshold).is_finite() {
             return Err(refused(format!(
-                "a threshold of {threshold} is no number to compare with"
+                "a threshold of {threshold:e} is no number to compare with in single precision"
             )));
         }
         let decision = &mut self.contents.manifest.decision;
