@@ -17,6 +17,7 @@ use crate::{
     Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     error::request,
     laplacian::{COUNT, Rule, is_count},
+    memory,
     target::row_sum,
 };
 
@@ -41,6 +42,9 @@ impl LaplacianMethod {
 
 /// Outputs of up to this many entries are derived one by one without being asked.
 const CLASS_LIMIT: usize = 128;
+/// Where every class is asked for, no other method gives them: then those whose products take up to so many bytes a sample
+/// are derived one by one without being asked.
+const BYTE_LIMIT: usize = 1 << 29;
 
 struct ClosedForm;
 
@@ -78,7 +82,7 @@ impl Rule for ClosedForm {
                 "the target {} is piecewise affine in the input: its second derivatives are zero almost everywhere",
                 p.target
             ),
-            Cut::Logits(_) if p.head.width <= CLASS_LIMIT => format!(
+            Cut::Logits(_) if p.head.width <= CLASS_LIMIT || is_bounded(p) => format!(
                 "the body is piecewise affine and the output has {} entries: exact with as many products",
                 p.head.width
             ),
@@ -117,6 +121,12 @@ impl Rule for ClosedForm {
         }
         Ok(Arc::new(Once { signs: None }))
     }
+}
+
+/// Whether every class is asked for, and the products of all of them stay within bounds.
+fn is_bounded(p: &Problem) -> bool {
+    let each = || memory::lane(&p.graph, p.f);
+    p.target.is_every_class() && each().saturating_mul(p.head.width) <= BYTE_LIMIT
 }
 
 /// A piecewise affine f: second derivatives are zero.

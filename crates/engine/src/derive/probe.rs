@@ -86,9 +86,8 @@ impl Rule for Probe {
     ) -> Result<Arc<dyn Schedule>, Error> {
         let count = count.unwrap_or(FEW);
         if p.target.is_every_class() {
-            return Err(request(format!(
-                "probe:{count} estimates one class; for every class use closed-form"
-            )));
+            let method = LaplacianMethod::probe(count).to_string();
+            return Err(Error::EveryClass { classes: p.head.width, method });
         }
         let Cut::Logits(z) = p.cut else {
             return Err(request("probes need logits that are piecewise affine"));
