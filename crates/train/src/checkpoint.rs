@@ -261,5 +261,5 @@ fn checksum<N: AsRef<str>>(notes: &str, tensors: &[(N, TensorView<'_>)]) -> Stri
         hash.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()));
         hash.update(view.data());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }
