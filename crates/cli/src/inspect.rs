@@ -190,15 +190,24 @@ fn port(port: &Port) -> [String; 2] {
             )
         },
     );
-    [port.name.clone(), format!("{} {shape}", port.elem_type)]
+    let kind = &port.elem_type;
+    let kind = if port.is_tensor { format!("{kind} {shape}") } else { kind.clone() };
+    [port.name.clone(), kind]
 }
 
 fn opsets(overview: &Overview) -> String {
-    let each = overview.opsets.iter().map(|(domain, version)| match domain.as_str() {
-        "" | "ai.onnx" => format!("opset {version}"),
-        domain => format!("{domain} {version}"),
-    });
-    each.collect::<Vec<_>>().join(", ")
+    let mut each: Vec<String> = Vec::new();
+    for (domain, version) in &overview.opsets {
+        let named = match domain.as_str() {
+            // Two names of one domain.
+            "" | "ai.onnx" => format!("opset {version}"),
+            domain => format!("{domain} {version}"),
+        };
+        if !each.contains(&named) {
+            each.push(named);
+        }
+    }
+    each.join(", ")
 }
 
 fn class(overview: &Overview, analysis: Option<&Analysis>, i: usize) -> Option<String> {

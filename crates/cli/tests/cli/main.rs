@@ -16,3 +16,4 @@ mod shift;
 mod tables;
 mod train;
 mod trouble;
+mod words;
