@@ -96,13 +96,27 @@ fn score(args: &InspectArgs) -> Result<()> {
         "size".to_owned(),
         format!("{:.3} ± {:.3} times what the data ask for", found.scale, found.scale_error),
     ]);
-    facts.row([
-        "waves".to_owned(),
-        format!(
-            "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
-            found.waves.typical, found.waves.functions, found.waves.largest
-        ),
-    ]);
+    for (title, waves) in [
+        ("random waves", &found.waves),
+        ("waves along entries", &found.columns),
+        ("waves along axes", &found.axes),
+    ] {
+        if waves.functions > 0 {
+            facts.row([
+                title.to_owned(),
+                format!(
+                    "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
+                    waves.typical, waves.functions, waves.largest
+                ),
+            ]);
+        }
+    }
+    if let Some(denoising) = found.denoising {
+        let (loss, gaussian) = (number(denoising.loss), number(denoising.gaussian));
+        let loss =
+            format!("a loss of {loss} an entry where it is taken out, {gaussian} with a Gaussian");
+        facts.row(["noise".to_owned(), loss]);
+    }
     facts.row(["verdict".to_owned(), found.verdict.clone()]);
     print(&facts.render(0))
 }

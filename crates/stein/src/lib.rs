@@ -13,7 +13,7 @@ mod residuals;
 mod settings;
 mod tail;
 
-pub use field_check::{FieldCheck, Identity, check_field};
+pub use field_check::{Denoising, FieldCheck, Identity, check_field};
 pub use method::{Stein, SteinMethod};
 pub use plan::taken_for;
 pub use residual::{Adjusted, Residual, Subject};
