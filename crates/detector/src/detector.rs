@@ -9,7 +9,7 @@ use crate::{
     Error, ErrorModel, Goal, Manifest, MapReference, Margins, Reference,
     calibrate::thresholds,
     error::unfit,
-    file::{self, Contents},
+    file::{self, Contents, single},
     refused,
 };
 
@@ -142,9 +142,9 @@ impl Detector {
 
     /// Sets the threshold of the score by hand; then the score alone flags.
     pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
-        if !threshold.is_finite() {
+        if !single(threshold).is_finite() {
             return Err(refused(format!(
-                "a threshold of {threshold} is no number to compare with"
+                "a threshold of {threshold:e} is no number to compare with in single precision"
             )));
         }
         let decision = &mut self.contents.manifest.decision;

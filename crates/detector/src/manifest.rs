@@ -59,6 +59,9 @@ pub struct ModelFacts {
     pub batch: Option<usize>,
     /// Entries of the output.
     pub outputs: usize,
+    /// What the output was taken for: classes, binary (one sigmoid), binary logit, labels or numbers.
+    #[serde(default)]
+    pub answer: String,
     /// How many samples at once stay within the memory that was allowed.
     pub chunk: usize,
 }

@@ -70,7 +70,7 @@ impl DataArgs {
     }
 
     /// The column of labels, if no file has that name.
-    fn label_column(&self) -> Option<&str> {
+    pub(crate) fn label_column(&self) -> Option<&str> {
         self.labels.as_deref().filter(|_| self.label_file().is_none())
     }
 

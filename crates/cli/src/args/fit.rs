@@ -28,6 +28,10 @@ pub(crate) struct FitArgs {
     /// Samples that the model has not seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
+    /// Labels of the calibration samples: a file, or a column of their table. With them, `taste test` and `taste evaluate`
+    /// estimate the accuracy of batches without labels [default: the column of --labels, or labels beside the samples]
+    #[arg(long, value_name = "FILE|COLUMN", requires = "calibration")]
+    pub(crate) calibration_labels: Option<String>,
     /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", help_heading = "Method")]
     pub(crate) method: Option<String>,

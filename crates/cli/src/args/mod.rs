@@ -1,6 +1,8 @@
 //! The command line.
 
+mod astray;
 pub(crate) mod choices;
+mod completions;
 mod data;
 mod demo;
 mod derive;
@@ -17,6 +19,8 @@ mod train;
 use clap::{Args, Parser, Subcommand};
 use taste_engine::{LaplacianMethod, Target};
 
+pub(crate) use astray::in_one_line;
+pub(crate) use completions::CompletionsArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
@@ -78,6 +82,7 @@ pub(crate) enum Command {
     Inspect(Box<InspectArgs>),
     List(ListArgs),
     Ops(OpsArgs),
+    Completions(CompletionsArgs),
 }
 
 /// Which function of a model, and how it is derived.
@@ -120,17 +125,4 @@ pub(crate) struct OpsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What is wrong with the arguments, without usage and pointers.
-pub(crate) fn in_one_line(problem: &clap::Error) -> String {
-    let text = problem.to_string();
-    let parts: Vec<String> = text
-        .split("\n\n")
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|part| {
-            !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more")
-        })
-        .collect();
-    parts.join("; ").trim_start_matches("error: ").to_owned()
 }

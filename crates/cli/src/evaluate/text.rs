@@ -1,5 +1,6 @@
 //! What was found, for the terminal.
 
+use taste_detector::{Estimate, Measure};
 use taste_zoo::{
     evaluation::{Evaluated, GroupReport, ScoreReport, SetReport, Task},
     metrics::Measured,
@@ -50,13 +51,16 @@ fn clean(found: &Evaluated, id: &SetReport) -> String {
 
 fn by_set(found: &Evaluated, score: &ScoreReport) -> String {
     let labelled = score.all.labelled > 0;
-    let mut rows = Table::default().right(&[1, 2, 3, 4, 5, 6, 7]);
+    let mut rows = Table::default().right(&[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut head = vec!["set", "samples", "AUROC", "95 % interval", "FPR95", "flagged"];
     let quality = match found.model {
-        Task::Classifier { .. } => "accuracy",
+        Task::Classifier { .. } | Task::Binary { .. } => "accuracy",
         Task::Regressor => "mean abs. error",
     };
     head.extend([quality, "failures"].into_iter().filter(|_| labelled));
+    let estimated = score.sets.iter().any(|set| set.estimate.is_some());
+    let estimates = format!("{quality}, estimated");
+    head.extend(estimated.then_some(estimates.as_str()));
     rows.row(head);
     for set in &score.sets {
         let value = |metric: &str| set.value(metric);
@@ -71,6 +75,7 @@ fn by_set(found: &Evaluated, score: &ScoreReport) -> String {
         ]);
         let quality = quality_of(found, value("accuracy"), set.mean_absolute_error);
         row.extend([quality, decimal(value("failure"))].into_iter().filter(|_| labelled));
+        row.extend(estimated.then(|| set.estimate.as_ref().map_or_else(none, estimate)));
         rows.row(row);
     }
     for group in score.groups.iter().chain([&score.all]).filter(|group| group.sets > 1) {
@@ -195,7 +200,7 @@ fn legend(report: &Report<'_>) -> String {
     let labelled = |j: &&Judged<'_>| j.found.scores.iter().any(labelled);
     let failures = report.detectors.iter().find(labelled).map_or_else(String::new, |judged| {
         let rest = match (judged.found.model, judged.found.mistake_above) {
-            (Task::Classifier { .. }, _) => String::new(),
+            (Task::Classifier { .. } | Task::Binary { .. }, _) => String::new(),
             (Task::Regressor, Some(limit)) => {
                 format!(": an error above {}, which a tenth of clean samples have", number(limit))
             }
@@ -210,6 +215,19 @@ fn legend(report: &Report<'_>) -> String {
     format!("FPR95, {}.\n{failures}", report.fpr95)
 }
 
+/// An estimate with its interval.
+fn estimate(found: &Estimate) -> String {
+    match found.measure {
+        Measure::Accuracy => {
+            let [value, low, high] = [found.value, found.low, found.high].map(|v| 100.0 * v);
+            format!("{value:.1} % ({low:.1} to {high:.1})")
+        }
+        Measure::AbsoluteError => {
+            format!("{} ({} to {})", number(found.value), number(found.low), number(found.high))
+        }
+    }
+}
+
 fn mean_of(group: &GroupReport) -> String {
     match group.name.as_str() {
         "all" => format!("mean of {}", count(group.sets, "set")),
@@ -219,7 +237,7 @@ fn mean_of(group: &GroupReport) -> String {
 
 fn quality_of(found: &Evaluated, accuracy: Option<f64>, error: Option<f64>) -> String {
     match found.model {
-        Task::Classifier { .. } => percents(accuracy),
+        Task::Classifier { .. } | Task::Binary { .. } => percents(accuracy),
         Task::Regressor => error.map_or_else(none, number),
     }
 }

@@ -17,3 +17,4 @@ mod shift;
 mod tables;
 mod train;
 mod trouble;
+mod words;

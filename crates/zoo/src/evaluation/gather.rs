@@ -4,7 +4,7 @@ use ndarray::ArrayView1;
 use taste_data::{Chunk, Labels};
 use taste_detector::{Detector, Engine, Error, Progress, Scorer, Scores, refused};
 
-use super::{Set, Task, Truth};
+use super::{Set, Task, Threshold, Truth};
 
 /// What is kept of a set.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
             scores: self.columns(),
             errors: (!matches!(set.truth, Truth::Unknown)).then(Vec::new),
         };
-        if let (Truth::Given(labels), Task::Classifier { classes }) = (set.truth, self.task) {
+        if let (Truth::Given(labels), Some(classes)) = (set.truth, self.task.classes()) {
             check_classes(labels, classes)?;
         }
         let alpha = self.detector.manifest().decision.alpha;
@@ -104,6 +104,14 @@ impl<'a> Reader<'a> {
                 let right = first_largest.is_some_and(|(k, _)| (k as f64 - truth).abs() < 0.5);
                 f64::from(!(right && finite))
             }
+            Task::Binary { above } => {
+                let limit = match above {
+                    Threshold::Half => 0.5,
+                    Threshold::Zero => 0.0,
+                };
+                let answered = f64::from(u8::from(f64::from(answer[0]) > limit));
+                f64::from(!((answered - truth).abs() < 0.5 && finite))
+            }
             Task::Regressor if finite => (f64::from(answer[0]) - truth).abs(),
             Task::Regressor => f64::INFINITY,
         }
@@ -145,7 +153,7 @@ fn own_labels(set: &Set<'_>, chunk: &Chunk, task: Task) -> Result<Vec<f64>, Erro
     let own = chunk.labels.as_ref();
     let own =
         own.ok_or_else(|| refused(format!("{name}: its samples have no labels of their own")))?;
-    if let Task::Classifier { classes } = task {
+    if let Some(classes) = task.classes() {
         let fits = |label: i64| usize::try_from(label).is_ok_and(|class| class < classes);
         if let Some(i) = own.iter().position(|&label| !fits(label)) {
             return Err(refused(format!(

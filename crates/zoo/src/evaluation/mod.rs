@@ -10,7 +10,7 @@ use taste_data::{Labels, Samples};
 use taste_detector::{Detector, Engine, Error, ErrorModel, Measure, Progress, Stage, refused};
 
 pub use groups::group_of;
-pub use report::{Evaluated, GroupReport, ScoreReport, SetReport, Task};
+pub use report::{Evaluated, GroupReport, ScoreReport, SetReport, Task, Threshold};
 
 use gather::{Gathered, Reader};
 
@@ -74,9 +74,9 @@ pub fn learn_errors(
     progress: &Progress<'_>,
 ) -> Result<Option<ErrorModel>, Error> {
     let found = Reader::new(detector, engine, chunk)?.gather(set, progress)?;
-    let measure = match Task::of(detector) {
-        Task::Classifier { .. } => Measure::Accuracy,
-        Task::Regressor => Measure::AbsoluteError,
+    let measure = match Task::of(detector).classes() {
+        Some(_) => Measure::Accuracy,
+        None => Measure::AbsoluteError,
     };
     let errors = found.errors.unwrap_or_default();
     Ok(ErrorModel::fit(measure, &found.scores[0].values, &errors))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use taste_detector::Detector;
+use taste_detector::{Detector, Estimate};
 
 use crate::metrics::Measured;
 
@@ -16,16 +16,43 @@ pub enum Task {
         /// How many outputs.
         classes: usize,
     },
+    /// The only output tells the second of two classes from the first.
+    Binary {
+        /// Above it lies the second class.
+        above: Threshold,
+    },
     /// The only output is the answer.
     Regressor,
 }
 
+/// Where the second of two classes begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threshold {
+    /// At one half: a probability.
+    Half,
+    /// At zero: a logit.
+    Zero,
+}
+
 impl Task {
-    /// Of the model in a detector: several outputs are taken for classes.
+    /// Of the model in a detector, as its output was taken for.
     pub fn of(detector: &Detector) -> Self {
-        match detector.manifest().model.outputs {
-            0 | 1 => Self::Regressor,
-            classes => Self::Classifier { classes },
+        let model = &detector.manifest().model;
+        match (model.answer.as_str(), model.outputs) {
+            ("binary", _) => Self::Binary { above: Threshold::Half },
+            ("binary logit", _) => Self::Binary { above: Threshold::Zero },
+            ("numbers", _) | (_, 0 | 1) => Self::Regressor,
+            (_, classes) => Self::Classifier { classes },
+        }
+    }
+
+    /// How many classes there are, if the answer is one.
+    pub fn classes(self) -> Option<usize> {
+        match self {
+            Self::Classifier { classes } => Some(classes),
+            Self::Binary { .. } => Some(2),
+            Self::Regressor => None,
         }
     }
 }
@@ -75,6 +102,8 @@ pub struct SetReport {
     pub labelled: usize,
     /// The mean absolute error of a regressor.
     pub mean_absolute_error: Option<f64>,
+    /// How wrong the model is, estimated from the scores alone.
+    pub estimate: Option<Estimate>,
     /// Metrics by name, as far as they are defined.
     pub metrics: BTreeMap<&'static str, Measured>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taste_detector::Detector;
+use taste_detector::{Detector, ErrorModel};
 use taste_stats::{quantile::Quantile, rank::Ranked};
 
 use super::{
@@ -24,10 +24,10 @@ pub(super) fn summarise(detector: &Detector, clean: &Gathered, shifted: &[Gather
     let manifest = detector.manifest();
     let model = Task::of(detector);
     let limit = match model {
-        Task::Classifier { .. } => Some(0.5),
+        Task::Classifier { .. } | Task::Binary { .. } => Some(0.5),
         Task::Regressor => usual_error(clean),
     };
-    let judge = Judge { model, limit };
+    let judge = Judge { model, errors: manifest.errors.as_ref(), limit };
     let count = clean.scores.len();
     Evaluated {
         method: manifest.method.written.clone(),
@@ -44,13 +44,14 @@ fn usual_error(clean: &Gathered) -> Option<f64> {
     Quantile::Linear.of(&known, USUAL)
 }
 
-struct Judge {
+struct Judge<'a> {
     model: Task,
+    errors: Option<&'a ErrorModel>,
     /// Errors above this are mistakes.
     limit: Option<f64>,
 }
 
-impl Judge {
+impl Judge<'_> {
     fn report(&self, which: usize, clean: &Gathered, shifted: &[Gathered]) -> ScoreReport {
         let sets: Vec<SetReport> =
             shifted.iter().map(|set| self.set(which, set, Some(clean))).collect();
@@ -82,7 +83,7 @@ impl Judge {
             put(&mut metrics, "flagged", share(flagged, flags.len()));
         }
         let known = known(set);
-        if matches!(self.model, Task::Classifier { .. }) {
+        if self.model.classes().is_some() {
             let right = known.iter().filter(|&&i| !self.is_mistake(set, i)).count();
             put(&mut metrics, "accuracy", share(right, known.len()));
         }
@@ -96,6 +97,11 @@ impl Judge {
             not_finite: values.iter().filter(|v| !v.is_finite()).count(),
             labelled: known.len(),
             mean_absolute_error: self.mean_error(set),
+            // Errors were learnt by the score.
+            estimate: self
+                .errors
+                .filter(|_| which == 0)
+                .and_then(|errors| errors.estimate(values.iter().copied())),
             metrics,
         }
     }
@@ -136,7 +142,7 @@ impl Judge {
     fn awareness(&self, sets: &[&SetReport]) -> Option<Measured> {
         let pair = |set: &&SetReport| {
             let cost = match self.model {
-                Task::Classifier { .. } => -set.value("accuracy")?,
+                Task::Classifier { .. } | Task::Binary { .. } => -set.value("accuracy")?,
                 Task::Regressor => set.mean_absolute_error?,
             };
             Some((set.value("auroc")?, cost))
