@@ -102,7 +102,7 @@ fn steps(network: &Network, batch: usize, backend: &Backend, count: usize) -> Ou
     let labels = (0..rows as i64).map(|i| i % 10).collect();
     let samples = InMemory::new("random", values).with_labels(labels);
     let times = RefCell::new(Vec::new());
-    let progress = |_: &_| {
+    let progress = |_: &taste_train::Progress<'_>| {
         times.borrow_mut().push(Instant::now());
         ControlFlow::Continue(())
     };

@@ -115,6 +115,15 @@ pub const KINDS: &[Kind] = &[
         title: "Formats",
         entries: || taste_data::FORMATS.iter().map(|f| *f.choice()).collect(),
     },
+    Kind {
+        choice: Choice {
+            name: "metrics",
+            usage: "metrics",
+            about: "What `taste evaluate` says of a detector, each with an interval at 95 %.",
+        },
+        title: "Metrics",
+        entries: || taste_zoo::METRICS.iter().map(|m| m.choice).collect(),
+    },
 ];
 
 /// A kind by its name.

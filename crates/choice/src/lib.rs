@@ -87,13 +87,28 @@ pub fn unknown<T: Entry>(kind: &'static str, table: &[T], name: &str) -> Error {
 /// The name that is likely meant, if one is near enough.
 pub fn suggestion<'n>(names: impl IntoIterator<Item = &'n str>, name: &str) -> Option<String> {
     const NEAR: f64 = 0.7;
-    let written = name.to_lowercase();
     names
         .into_iter()
-        .map(|known| (strsim::jaro_winkler(&written, known), known))
+        .map(|known| (nearness(known, name), known))
         .filter(|(near, _)| *near >= NEAR)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known.to_owned())
+}
+
+/// Names, those that are likely meant first.
+pub fn nearest_first<'n, N: AsRef<str>>(names: &'n [N], name: &str) -> Vec<&'n str> {
+    let mut names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    names.sort_by(|a, b| nearness(b, name).total_cmp(&nearness(a, name)));
+    names
+}
+
+/// How alike a name and what was written are, from 0 to 1. One slip of the finger leaves words alike, however short.
+fn nearness(name: &str, written: &str) -> f64 {
+    const SLIP: f64 = 0.8;
+    let (name, written) = (name.to_lowercase(), written.to_lowercase());
+    let near = strsim::jaro_winkler(&written, &name);
+    let is_word = name.chars().count() > 2;
+    if is_word && strsim::osa_distance(&written, &name) <= 1 { near.max(SLIP) } else { near }
 }
 
 /// Declares the modules of a table and the table itself, so that an entry is one line.
@@ -134,6 +149,13 @@ mod tests {
         for text in ["gmm", "gmm:8", "gmm,noise=1", " gmm "] {
             assert_eq!(pick("score model", TABLE, text).expect(text).0.name, "gmm");
         }
+    }
+
+    #[test]
+    fn letters_that_changed_places_are_a_slip() {
+        assert_eq!(suggestion(["fit", "test", "edit"], "fti").as_deref(), Some("fit"));
+        assert_eq!(suggestion(["fit", "test", "edit"], "xyz"), None);
+        assert_eq!(nearest_first(&["a", "b", "target", "c"], "targt"), ["target", "a", "b", "c"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use taste_data::{Chunk, Dataset, Samples};
 use taste_detector::{Detector, Scorer, Scores};
+use taste_files::message::in_line;
 
 use crate::{args::DetectArgs, hints, progress::Bars, table, tell};
 
@@ -54,7 +55,7 @@ pub(crate) fn tell_skipped(data: &Dataset) {
     const NAMED: usize = 5;
     let skipped = data.skipped();
     for (place, reason) in skipped.iter().take(NAMED) {
-        tell(&format!("warning: left out {place}: {reason}"));
+        tell(&format!("warning: left out {}: {reason}", in_line(place)));
     }
     if skipped.len() > NAMED {
         let more = table::count(skipped.len() - NAMED, "other");

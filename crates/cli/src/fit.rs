@@ -1,5 +1,7 @@
 //! `taste fit`.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
 use taste_detector::{Detector, Fit, Named, Settings};
@@ -7,13 +9,14 @@ use taste_engine::Model;
 
 use crate::{
     Outcome, args::FitArgs, detect::tell_skipped, files, print, print_json, progress::Bars,
-    reading, sheet, tell,
+    reading, sheet, tell, truth,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let quiet = args.run.quiet();
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
+    sources.extend(args.reading.label_file());
     files::check_targets(&sources, &[("-o", &args.out)])?;
     check_apart(args)?;
     let model = Model::open(&args.model)?;
@@ -26,9 +29,16 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let (method, named) = args.method_and_options(quiet);
     let method = taste_catalog::method(&method, &named)?;
     let options = args.reading.options(sample_shape(&model)?)?;
-    // Labels of training data are used where there are some.
-    let train = Dataset::open(&args.data, &Options { labels: true, ..options.clone() })?;
+    let needs = method.needs();
+    let needed = needs.labels;
+    let train = labelled(&args.data, &options, needed, needs.uses_labels)?;
     let options = train.options_naming_columns(&options);
+    let note = |text: &str| {
+        if !quiet {
+            tell(text);
+        }
+    };
+    let train = args.reading.with_labels(train, &args.data, needed, note)?;
     let calibration =
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let bars = Bars::new(quiet);
@@ -39,7 +49,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         .progress(&bars.progress())
         .run(&train, calibration.as_ref().map(|c| c as &dyn Samples));
     drop(bars);
-    let detector = detector?;
+    let mut detector = detector?;
+    if let Some(path) = &args.calibration {
+        let errors = truth::errors(args, &detector, path, &options)?;
+        detector.set_errors(errors)?;
+    }
     if !quiet {
         reading::tell_difference(&model, &options);
         tell_skipped(&train);
@@ -57,6 +71,16 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         next_steps(args);
     }
     Ok(Outcome::Fine)
+}
+
+/// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what
+/// needs them.
+fn labelled(path: &Path, options: &Options, needed: bool, used: bool) -> Result<Dataset> {
+    let with = Options { labels: needed || used, ..options.clone() };
+    match Dataset::open(path, &with) {
+        Err(_) if used && !needed => Ok(Dataset::open(path, options)?),
+        other => Ok(other?),
+    }
 }
 
 /// What to do with the detector.

@@ -24,9 +24,16 @@ pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
 }
 
 fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
-    let engine = error.chain().find_map(|e| e.downcast_ref::<taste_engine::Error>());
-    if engine.is_some_and(|e| e.kind() == taste_engine::ErrorKind::OpenShape) {
-        return Some(" with --shape");
+    let engine = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(Detection::Engine(engine)) => Some(engine),
+        _ => cause.downcast_ref::<taste_engine::Error>(),
+    });
+    match engine.map(taste_engine::Error::kind) {
+        Some(taste_engine::ErrorKind::OpenShape) => return Some(" with --shape"),
+        Some(taste_engine::ErrorKind::EveryClass) => {
+            return Some(" (--laplacian-method closed-form)");
+        }
+        _ => {}
     }
     let chosen = reading == Reading::Flags;
     match problem(error)? {
@@ -37,7 +44,7 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
             Some("; a detector that was fitted with --resize brings all to one size")
         }
         Problem::Shape { columns: Some(_), .. } if chosen => {
-            Some("; choose them with --columns, --exclude and --label")
+            Some("; choose them with --columns, --exclude and --labels")
         }
         Problem::Shape { only_size: true, .. } if chosen => {
             Some("; --resize and --pad change the size of images")

@@ -96,13 +96,27 @@ fn score(args: &InspectArgs) -> Result<()> {
         "size".to_owned(),
         format!("{:.3} ± {:.3} times what the data ask for", found.scale, found.scale_error),
     ]);
-    facts.row([
-        "waves".to_owned(),
-        format!(
-            "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
-            found.waves.typical, found.waves.functions, found.waves.largest
-        ),
-    ]);
+    for (title, waves) in [
+        ("random waves", &found.waves),
+        ("waves along entries", &found.columns),
+        ("waves along axes", &found.axes),
+    ] {
+        if waves.functions > 0 {
+            facts.row([
+                title.to_owned(),
+                format!(
+                    "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
+                    waves.typical, waves.functions, waves.largest
+                ),
+            ]);
+        }
+    }
+    if let Some(denoising) = found.denoising {
+        let (loss, gaussian) = (number(denoising.loss), number(denoising.gaussian));
+        let loss =
+            format!("a loss of {loss} an entry where it is taken out, {gaussian} with a Gaussian");
+        facts.row(["noise".to_owned(), loss]);
+    }
     facts.row(["verdict".to_owned(), found.verdict.clone()]);
     print(&facts.render(0))
 }
@@ -190,15 +204,24 @@ fn port(port: &Port) -> [String; 2] {
             )
         },
     );
-    [port.name.clone(), format!("{} {shape}", port.elem_type)]
+    let kind = &port.elem_type;
+    let kind = if port.is_tensor { format!("{kind} {shape}") } else { kind.clone() };
+    [port.name.clone(), kind]
 }
 
 fn opsets(overview: &Overview) -> String {
-    let each = overview.opsets.iter().map(|(domain, version)| match domain.as_str() {
-        "" | "ai.onnx" => format!("opset {version}"),
-        domain => format!("{domain} {version}"),
-    });
-    each.collect::<Vec<_>>().join(", ")
+    let mut each: Vec<String> = Vec::new();
+    for (domain, version) in &overview.opsets {
+        let named = match domain.as_str() {
+            // Two names of one domain.
+            "" | "ai.onnx" => format!("opset {version}"),
+            domain => format!("{domain} {version}"),
+        };
+        if !each.contains(&named) {
+            each.push(named);
+        }
+    }
+    each.join(", ")
 }
 
 fn class(overview: &Overview, analysis: Option<&Analysis>, i: usize) -> Option<String> {

@@ -1,11 +1,13 @@
 //! The `taste` command: flags, printing, exit codes.
 
 mod args;
+mod completions;
 mod demo;
 mod derive;
 mod detect;
 mod duration;
 mod edit;
+mod evaluate;
 mod explain;
 mod files;
 mod fit;
@@ -25,6 +27,7 @@ mod summary;
 mod table;
 mod train;
 mod training_bar;
+mod truth;
 
 use std::{
     io::{self, Write},
@@ -33,6 +36,7 @@ use std::{
 };
 
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use taste_files::message::printable;
 
 use crate::{
     args::{Cli, Command},
@@ -74,7 +78,9 @@ fn main() -> ExitCode {
         }
     };
     let reading = match &cli.command {
-        Command::Score(_) | Command::Test(_) | Command::Explain(_) => Reading::Detector,
+        Command::Score(_) | Command::Test(_) | Command::Explain(_) | Command::Evaluate(_) => {
+            Reading::Detector
+        }
         _ => Reading::Flags,
     };
     let arguments: Vec<String> =
@@ -88,6 +94,7 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(args),
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
         Command::Edit(args) => edit::run(args),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
@@ -95,6 +102,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
         Command::List(args) => list::run(args).map(|()| Outcome::Fine),
         Command::Ops(args) => ops::run(args).map(|()| Outcome::Fine),
+        Command::Completions(args) => completions::run(args).map(|()| Outcome::Fine),
     };
     // The hook has said what happened.
     panic::catch_unwind(run).map_or(ExitCode::from(FAILED), |result| finish(result, reading))
@@ -117,18 +125,18 @@ fn finish(result: anyhow::Result<Outcome>, reading: Reading) -> ExitCode {
     }
 }
 
-/// Writes to standard output; a reader that went away is no error.
+/// Writes to standard output, without what a name in a file could do to a terminal; a reader that went away is no error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
 }
 
-/// Writes a line to standard error, as far as anyone listens.
+/// Writes a line to standard error, likewise, as far as anyone listens.
 fn tell(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
 /// Writes a value as JSON to standard output.

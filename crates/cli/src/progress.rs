@@ -77,6 +77,14 @@ impl Progress {
         }
     }
 
+    /// Takes the bar away while something else is told.
+    pub(crate) fn aside(&self, tell: impl Fn()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(tell),
+            None => tell(),
+        }
+    }
+
     fn show(&mut self, done: u64) {
         let long = self.started.elapsed() > Duration::from_secs(1);
         let more = self.total.is_none_or(|total| done < total);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use taste_data::Options;
-use taste_detector::{DataFacts, Level, Manifest};
+use taste_detector::{DataFacts, ErrorModel, Level, Manifest, Measure};
 
 use crate::{
     edit,
@@ -52,6 +52,9 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             ),
         ]);
     }
+    if let Some(errors) = &manifest.errors {
+        facts.row(["answers".to_owned(), accuracy(errors)]);
+    }
     facts.row(["decision".to_owned(), edit::sentence(&manifest.decision, data.calibrated)]);
     if let Some(map) = &manifest.map {
         facts.row([
@@ -60,6 +63,21 @@ pub(crate) fn render(manifest: &Manifest) -> String {
         ]);
     }
     format!("{}\n{}", facts.render(0), health(manifest).render(0))
+}
+
+/// How wrong the model is on calibration samples.
+fn accuracy(errors: &ErrorModel) -> String {
+    let samples = table::count(errors.samples, "labelled calibration sample");
+    match errors.measure {
+        Measure::Accuracy => format!(
+            "right on {:.1} % of {samples}; batches without labels get an estimate",
+            100.0 * (1.0 - errors.mean)
+        ),
+        Measure::AbsoluteError => format!(
+            "mean absolute error {} on {samples}; batches without labels get an estimate",
+            number(errors.mean)
+        ),
+    }
 }
 
 fn health(manifest: &Manifest) -> Table {

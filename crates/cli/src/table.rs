@@ -1,5 +1,7 @@
 //! Aligned columns of plain text.
 
+use taste_files::message::in_line;
+
 /// Lines of cells; the cells of a column share a width.
 #[derive(Default)]
 pub(crate) struct Table {
@@ -15,7 +17,7 @@ impl Table {
     }
 
     pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|cell| in_line(&cell.into())).collect());
     }
 
     /// The lines, each after `indent` spaces.

@@ -9,7 +9,7 @@ use std::{
 use taste_files::message::shape;
 
 use crate::{
-    Chunk, Chunks, Error, Keep, Options, Samples, formats,
+    Chunk, Chunks, Error, Keep, Labels, Options, Samples, formats,
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
@@ -31,6 +31,8 @@ use crate::{
 pub struct Dataset {
     name: String,
     parts: Vec<File>,
+    /// By the place of the row, where labels came apart from the samples.
+    labels: Option<Vec<i64>>,
 }
 
 /// One file, or one folder of images.
@@ -57,7 +59,7 @@ impl Dataset {
             Ok(File { source, prepare })
         };
         let parts = sources.into_iter().map(prepared).collect::<Result<_, Error>>()?;
-        Self { name: name.clone(), parts }.checked()
+        Self { name: name.clone(), parts, labels: None }.checked()
     }
 
     /// Opens several files or folders as one set, one after the other.
@@ -68,7 +70,8 @@ impl Dataset {
             [first, .., last] if names.len() > 2 => format!("{first} … {last}"),
             _ => names.join(" and "),
         };
-        Self { name, parts: sets.into_iter().flat_map(|set| set.parts).collect() }.checked()
+        let parts = sets.into_iter().flat_map(|set| set.parts).collect();
+        Self { name, parts, labels: None }.checked()
     }
 
     /// All parts must give samples of one shape.
@@ -91,6 +94,28 @@ impl Dataset {
             }
         }
         Ok(self)
+    }
+
+    /// With labels that came apart from the samples, in place of any that the files hold: the numbers of classes, one
+    /// for every row.
+    pub fn with_labels(mut self, labels: &Labels) -> Result<Self, Error> {
+        labels.check_count(self.rows()?, &self.name)?;
+        self.labels = Some(labels.classes(None)?);
+        Ok(self)
+    }
+
+    /// How many rows there are, those that are left out included.
+    pub fn rows(&self) -> Result<usize, Error> {
+        let read = self.len()?;
+        Ok(read + self.parts.iter().map(|part| part.source.skipped_count()).sum::<usize>())
+    }
+
+    /// Whether samples are rows of a table with columns.
+    pub fn is_table(&self) -> bool {
+        self.parts.iter().any(|part| {
+            let facts = part.source.facts();
+            facts.columns.is_some() || facts.taken.is_some()
+        })
     }
 
     /// Options that name the columns which these samples are made of, so that other tables are read by the names of
@@ -134,6 +159,16 @@ impl Dataset {
         }
     }
 
+    fn labelled(&self, chunk: Chunk) -> Chunk {
+        match &self.labels {
+            Some(labels) => {
+                let own = chunk.index.iter().map(|&index| labels.get(self.place(index)).copied());
+                Chunk { labels: own.collect(), ..chunk }
+            }
+            None => chunk,
+        }
+    }
+
     /// The part that a sample is in, its number there, and how many rows or files the parts before it have.
     fn part_of(&self, index: usize) -> Option<(usize, &File, usize)> {
         let (mut before, mut index) = (0, index);
@@ -169,6 +204,10 @@ impl Samples for Dataset {
         self.parts.iter().map(|part| part.source.count()).sum()
     }
 
+    fn place(&self, index: usize) -> usize {
+        Self::place(self, index)
+    }
+
     fn columns(&self) -> Option<&[String]> {
         self.parts.first().and_then(|part| part.source.facts().columns.as_deref())
     }
@@ -182,6 +221,7 @@ impl Samples for Dataset {
         let keep = Arc::from(keep);
         let mut pass = Pass { parts: self.parts.iter(), current: None, first: 0, rows, keep };
         let chunks = std::iter::from_fn(move || pass.next().transpose());
+        let chunks = chunks.map(|chunk| chunk.map(|chunk| self.labelled(chunk)));
         Ok(refilled(&self.name, chunks, rows))
     }
 }

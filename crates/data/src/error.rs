@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use taste_files::message::{shape, shortened};
+use taste_choice::nearest_first;
+use taste_files::message::{in_line, shape, shortened};
 
 use crate::{npy, origin::described};
 
 /// Why data can't be read or written: where, and what is wrong there.
 #[derive(Debug, thiserror::Error)]
-#[error("{place}: {problem}")]
+#[error("{}: {problem}", in_line(.place))]
 pub struct Error {
     place: String,
     problem: Problem,
@@ -40,7 +41,7 @@ pub enum Problem {
         reason: String,
     },
     /// A column that the table does not have.
-    #[error("no column {column:?}; there are {}{}", listed(known),
+    #[error("no column {column:?}; there are {}{}", listed(&nearest_first(known, column)),
             if *has_names { "" } else { ", as its first line holds numbers and no names" })]
     NoColumn {
         /// The one that is asked for.
@@ -209,10 +210,10 @@ impl From<io::Error> for Problem {
 /// The most characters of a name that a message shows.
 pub(crate) const MOST_NAME: usize = 40;
 
-fn listed(names: &[String]) -> String {
+fn listed<N: AsRef<str>>(names: &[N]) -> String {
     const MOST: usize = 20;
     let mut kept: Vec<String> =
-        names.iter().take(MOST).map(|name| shortened(name, MOST_NAME)).collect();
+        names.iter().take(MOST).map(|name| shortened(name.as_ref(), MOST_NAME)).collect();
     if names.len() > MOST {
         kept.push(format!("{} more", names.len() - MOST));
     }

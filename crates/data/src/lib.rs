@@ -5,6 +5,7 @@ mod columns;
 mod dataset;
 mod error;
 mod formats;
+mod labels;
 pub mod npy;
 mod options;
 mod origin;
@@ -16,7 +17,8 @@ mod table;
 
 pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Problem};
-pub use formats::{FORMATS, Format};
+pub use formats::{FORMATS, Format, sets_in};
+pub use labels::Labels;
 pub use options::{Layout, Options};
 pub use samples::{Borrowed, Chunk, Chunks, InMemory, Keep, Mapped, Part, Samples, draw};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

@@ -6,10 +6,10 @@ use taste_onnx::Model;
 use taste_stats::conformal::{Calibration, Rule};
 
 use crate::{
-    Error, Goal, Manifest, MapReference, Margins, Reference,
+    Error, ErrorModel, Goal, Manifest, MapReference, Margins, Reference,
     calibrate::thresholds,
     error::unfit,
-    file::{self, Contents},
+    file::{self, Contents, single},
     refused,
 };
 
@@ -101,6 +101,12 @@ impl Detector {
         self.contents.margins.as_ref()
     }
 
+    /// Lets the file tell how wrong the model is by score.
+    pub fn set_errors(&mut self, errors: Option<ErrorModel>) -> Result<(), Error> {
+        self.contents.manifest.errors = errors;
+        file::describe(&mut self.file, &self.contents)
+    }
+
     /// Chooses the thresholds for another false-positive rate.
     pub fn set_alpha(&mut self, alpha: f64, rule: Rule) -> Result<(), Error> {
         self.decide(self.manifest().decision.goal, alpha, rule)
@@ -136,9 +142,9 @@ impl Detector {
 
     /// Sets the threshold of the score by hand; then the score alone flags.
     pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
-        if !threshold.is_finite() {
+        if !single(threshold).is_finite() {
             return Err(refused(format!(
-                "a threshold of {threshold} is no number to compare with"
+                "a threshold of {threshold:e} is no number to compare with in single precision"
             )));
         }
         let decision = &mut self.contents.manifest.decision;

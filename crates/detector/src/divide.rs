@@ -123,8 +123,14 @@ impl Division {
 mod tests {
     use super::*;
 
-    const LEARNS: Needs =
-        Needs { learns: true, tails: true, labels: false, features: false, keeps: None };
+    const LEARNS: Needs = Needs {
+        learns: true,
+        tails: true,
+        labels: false,
+        uses_labels: false,
+        features: false,
+        keeps: None,
+    };
 
     #[test]
     fn no_sample_serves_two_purposes_and_all_serve_one() {

@@ -129,7 +129,9 @@ impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => ErrorKind::Data,
+            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => {
+                ErrorKind::Data
+            }
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
             Self::File(_) | Self::NoMaps => ErrorKind::Detector,
             Self::Cancelled => ErrorKind::Cancelled,

@@ -6,6 +6,7 @@
 //!   and are merged, so that one machine, several processes and a cluster run the same code.
 //! - [`Detector`] is the file: [`Detector::start`] scores, [`shift`] tests batches, [`explain`] shows where.
 
+mod accuracy;
 mod calibrate;
 mod channels;
 mod decision;
@@ -30,6 +31,7 @@ mod scorer;
 mod settings;
 pub mod shift;
 
+pub use accuracy::{ErrorModel, Estimate, Measure};
 pub use channels::{channel_axis, over_channels};
 pub use detector::Detector;
 pub use divide::Split;

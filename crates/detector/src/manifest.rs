@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Goal, KeptRows, Role, Settings};
+use crate::{ErrorModel, Finding, Goal, KeptRows, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -28,6 +28,9 @@ pub struct Manifest {
     pub decision: Decision,
     /// Of maps, if the file has them.
     pub map: Option<MapFacts>,
+    /// How wrong the model is by score, where calibration samples had labels.
+    #[serde(default)]
+    pub errors: Option<ErrorModel>,
     /// Whether the file tells novelty beside the score.
     #[serde(default)]
     pub has_novelty: bool,
@@ -56,6 +59,9 @@ pub struct ModelFacts {
     pub batch: Option<usize>,
     /// Entries of the output.
     pub outputs: usize,
+    /// What the output was taken for: classes, binary (one sigmoid), binary logit, labels or numbers.
+    #[serde(default)]
+    pub answer: String,
     /// How many samples at once stay within the memory that was allowed.
     pub chunk: usize,
 }

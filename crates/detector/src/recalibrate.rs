@@ -66,6 +66,8 @@ impl Detector {
         manifest.map = calibrated.map_facts(&manifest.settings)?;
         manifest.data.calibration = Some(samples.name().to_owned());
         manifest.data.calibrated = count;
+        // Learnt on other samples.
+        manifest.errors = None;
         let own = health::findings(&health::Evidence {
             fitted: manifest.data.fitted,
             left_out: 0,

@@ -22,6 +22,8 @@ pub struct Scores {
     pub parts: Vec<(String, Array2<f32>)>,
     /// Where samples differ, if that was asked for.
     pub map: Option<ArrayD<f32>>,
+    /// The model's own output, if that was asked for: N × entries.
+    pub prediction: Option<Array2<f32>>,
 }
 
 /// How far samples are from the training data, whether that matters to the model or not.
@@ -71,6 +73,7 @@ impl Scores {
             }),
             parts: self.parts.iter().map(part).collect(),
             map: self.map.as_ref().map(|m| m.slice_axis(Axis(0), span()).to_owned()),
+            prediction: self.prediction.as_ref().map(|p| p.slice_axis(Axis(0), span()).to_owned()),
         }
     }
 }
@@ -82,6 +85,7 @@ pub struct Scorer {
     parts: Vec<String>,
     with_novelty: bool,
     with_map: bool,
+    with_prediction: bool,
 }
 
 impl fmt::Debug for Scorer {
@@ -93,6 +97,20 @@ impl fmt::Debug for Scorer {
 impl Detector {
     /// Prepares the detector to score samples; maps are computed only if they are asked for.
     pub fn start(&self, engine: &Engine, with_map: bool) -> Result<Scorer, Error> {
+        self.start_with(engine, with_map, false)
+    }
+
+    /// The same with the model's own output beside the scores, and without maps.
+    pub fn start_predicting(&self, engine: &Engine) -> Result<Scorer, Error> {
+        self.start_with(engine, false, true)
+    }
+
+    fn start_with(
+        &self,
+        engine: &Engine,
+        with_map: bool,
+        with_prediction: bool,
+    ) -> Result<Scorer, Error> {
         if with_map && !self.has_map() {
             return Err(Error::NoMaps);
         }
@@ -104,12 +122,14 @@ impl Detector {
             .extend(with_novelty.then_some(["novelty", "novelty_p_value"]).into_iter().flatten());
         outputs.extend(parts.iter().map(String::as_str));
         outputs.extend(with_map.then_some("map"));
+        outputs.extend(with_prediction.then_some(&*manifest.model.prediction));
         let file = self.onnx().with_outputs(&outputs);
         let model = taste_engine::Model::from_onnx("the detector", file);
         let session = engine.backend.load(&model, &outputs, engine.threads)?;
         let facts = &manifest.model;
         let session = session.with_batch(facts.batch.map_or(Batch::Open, Batch::Fixed));
-        Ok(Scorer { session, input: facts.input.clone(), parts, with_novelty, with_map })
+        let input = facts.input.clone();
+        Ok(Scorer { session, input, parts, with_novelty, with_map, with_prediction })
     }
 }
 
@@ -129,14 +149,18 @@ impl Scorer {
             None
         };
         let mut parts = Vec::with_capacity(self.parts.len());
-        for name in &self.parts {
-            let values: Vec<f32> = next()?.to_f32().into_iter().collect();
+        let rows = |name: &str, values: Value| {
+            let values = numbers(values);
             let width = values.len().checked_div(score.len()).unwrap_or(1);
-            let values = Array2::from_shape_vec((score.len(), width), values)
-                .map_err(|e| refused(format!("the part {name:?} of the detector: {e}")))?;
-            parts.push((name.clone(), values));
+            Array2::from_shape_vec((score.len(), width), values)
+                .map_err(|e| refused(format!("the output {name:?} of the detector: {e}")))
+        };
+        for name in &self.parts {
+            parts.push((name.clone(), rows(name, next()?)?));
         }
         let map = if self.with_map { Some(next()?.to_f32()) } else { None };
-        Ok(Scores { score, p_value, flag, novelty, parts, map })
+        let prediction =
+            if self.with_prediction { Some(rows("prediction", next()?)?) } else { None };
+        Ok(Scores { score, p_value, flag, novelty, parts, map, prediction })
     }
 }

@@ -19,6 +19,19 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Every answer.
+    pub const ALL: [Self; 4] = [Self::Classes, Self::Binary, Self::Labels, Self::Numbers];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classes => "classes",
+            Self::Binary => "binary",
+            Self::Labels => "labels",
+            Self::Numbers => "numbers",
+        }
+    }
+
     /// Whether the answer is one of several classes.
     pub fn has_classes(self) -> bool {
         matches!(self, Self::Classes | Self::Binary)
@@ -28,13 +41,17 @@ impl Answer {
 impl Draft {
     /// What the output holds, as far as its last operators tell: several numbers without a sigmoid are logits.
     pub fn answer(&self) -> Answer {
-        let has_sigmoid = functions::sigmoid_argument(self.graph(), self.output()).is_some();
-        match (self.width(), has_sigmoid) {
+        match (self.width(), self.ends_in_sigmoid()) {
             (1, true) => Answer::Binary,
             (1, false) => Answer::Numbers,
             (_, true) => Answer::Labels,
             (_, false) => Answer::Classes,
         }
+    }
+
+    /// Whether the output is a sigmoid of what answers are read from.
+    pub fn ends_in_sigmoid(&self) -> bool {
+        functions::sigmoid_argument(self.graph(), self.output()).is_some()
     }
 
     /// The numbers that the answer is read from: logits (N × K) of classes or labels, or the output itself. One number behind a

@@ -34,6 +34,17 @@ pub enum Error {
         /// Why it does not apply.
         reason: String,
     },
+    /// A Laplacian method that estimates one class, where those of all classes are asked for.
+    #[error(
+        "the Laplacians of all {classes} classes are asked for, and {method} estimates that of one: closed-form \
+         computes all of them"
+    )]
+    EveryClass {
+        /// How many there are.
+        classes: usize,
+        /// The method.
+        method: String,
+    },
     /// A derivative can't be built.
     #[error("{0}")]
     Derive(OpError),
@@ -77,6 +88,8 @@ pub enum ErrorKind {
     OpenShape,
     /// What was asked for does not exist, or does not fit the model.
     Request,
+    /// All classes are asked for, and the Laplacian method estimates one.
+    EveryClass,
     /// A derivative can't be built.
     Derivative,
     /// The engine can't be loaded, or fails.
@@ -93,6 +106,7 @@ impl Error {
             Self::Import { cause: ImportError::OpenShape { .. }, .. } => ErrorKind::OpenShape,
             Self::Import { .. } => ErrorKind::Model,
             Self::Choice(_) | Self::Request(_) | Self::LaplacianMethod { .. } => ErrorKind::Request,
+            Self::EveryClass { .. } => ErrorKind::EveryClass,
             Self::Derive(_) => ErrorKind::Derivative,
             Self::Backend { .. } => ErrorKind::Backend,
             Self::Input { .. } | Self::Shape { .. } => ErrorKind::Input,

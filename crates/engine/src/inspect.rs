@@ -31,19 +31,30 @@ pub struct Port {
     pub shape: Option<Vec<Result<usize, String>>>,
     /// Whether it holds floats.
     pub is_float: bool,
+    /// Whether it is declared to be a tensor.
+    pub is_tensor: bool,
 }
 
 impl Port {
     fn of(info: &ValueInfoProto) -> Self {
-        let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-            Some(type_proto::Value::TensorType(tensor)) => Some(tensor),
+        use type_proto::Value as Type;
+        let declared = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+        let tensor = match declared {
+            Some(Type::TensorType(tensor)) => Some(tensor),
             _ => None,
         };
-        let elem_type =
-            tensor.map_or_else(String::new, |t| match ElemType::from_code(t.elem_type) {
+        let elem_type = match declared {
+            Some(Type::TensorType(t)) => match ElemType::from_code(t.elem_type) {
                 Some(known) => known.to_string(),
                 None => format!("type {}", t.elem_type),
-            });
+            },
+            Some(Type::OpaqueType(_)) => "opaque type".to_owned(),
+            Some(Type::SequenceType(_)) => "sequence".to_owned(),
+            Some(Type::MapType(_)) => "map".to_owned(),
+            Some(Type::OptionalType(_)) => "optional".to_owned(),
+            Some(Type::SparseTensorType(_)) => "sparse tensor".to_owned(),
+            None => "undeclared".to_owned(),
+        };
         let size = |d: Option<&dimension::Value>| match d {
             Some(dimension::Value::DimValue(size)) => {
                 usize::try_from(*size).map_err(|_| "?".to_owned())
@@ -57,6 +68,7 @@ impl Port {
             elem_type,
             shape: shape.map(|s| s.dim.iter().map(|d| size(d.value.as_ref())).collect()),
             is_float: taste_ops::declares_floats(info),
+            is_tensor: tensor.is_some(),
         }
     }
 }

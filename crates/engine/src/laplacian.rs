@@ -6,7 +6,7 @@ use taste_choice::{Arguments, Choice, Entry, pick};
 
 use crate::{
     Error, Parts,
-    derive::{Job, Problem, Schedule, closed_form, exact, hutchinson, hutchpp, probe},
+    derive::{Job, LAPLACIAN_METHODS, Problem, Schedule, first_that_suits},
 };
 
 /// A way to compute a Laplacian, as an entry of [`LAPLACIAN_METHODS`].
@@ -21,10 +21,6 @@ impl Entry for LaplacianKind {
         &self.choice
     }
 }
-
-/// Every way to compute a Laplacian. `auto` is the first of the others that suits the model.
-pub const LAPLACIAN_METHODS: &[&LaplacianKind] =
-    &[&AUTO, &closed_form::KIND, &probe::KIND, &exact::KIND, &hutchinson::KIND, &hutchpp::KIND];
 
 /// How far a result may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,47 +82,6 @@ pub(crate) trait Rule: Sync + RefUnwindSafe {
     ) -> Result<Arc<dyn Schedule>, Error>;
 }
 
-static AUTO: LaplacianKind = LaplacianKind {
-    choice: Choice {
-        name: "auto",
-        usage: "auto",
-        about: "whichever of the others suits the model best",
-    },
-    rule: &Auto,
-};
-
-struct Auto;
-
-impl Rule for Auto {
-    fn examples(&self, _width: usize) -> Vec<Option<usize>> {
-        Vec::new()
-    }
-
-    fn cost(&self, p: &Problem, _count: Option<usize>) -> String {
-        let (method, _) = first_that_suits(p);
-        method.kind.rule.cost(p, method.count)
-    }
-
-    fn build(
-        &self,
-        p: &mut Problem,
-        job: &Job,
-        _count: Option<usize>,
-        parts: &mut Parts,
-    ) -> Result<Arc<dyn Schedule>, Error> {
-        let (method, _) = first_that_suits(p);
-        method.kind.rule.build(p, job, method.count, parts)
-    }
-}
-
-fn first_that_suits(p: &Problem) -> (LaplacianMethod, String) {
-    let mut suitable = LAPLACIAN_METHODS.iter().filter_map(|kind| {
-        let (count, reason) = kind.rule.suits(p)?;
-        Some((LaplacianMethod { kind, count }, reason))
-    });
-    suitable.next().unwrap_or((LaplacianMethod::EXACT, "it applies to every model".to_owned()))
-}
-
 /// A way to compute a Laplacian or a Hessian's diagonal.
 #[derive(Clone, Copy)]
 pub struct LaplacianMethod {
@@ -135,34 +90,7 @@ pub struct LaplacianMethod {
 }
 
 impl LaplacianMethod {
-    /// The best of the others for the model at hand.
-    pub const AUTO: Self = Self { kind: &AUTO, count: None };
-    /// The forward Laplacian along the whole basis: exact for every model.
-    pub const EXACT: Self = Self { kind: &exact::KIND, count: None };
-    /// A vector-Jacobian product for every logit: exact where the logits are piecewise affine.
-    pub const CLOSED_FORM: Self = Self { kind: &closed_form::KIND, count: None };
-
-    /// The closed form with the `top` most likely classes only: biased.
-    pub const fn closed_form_top(top: usize) -> Self {
-        Self { kind: &closed_form::KIND, count: Some(top) }
-    }
-
-    /// Random signs in the space of logits: unbiased where the logits are piecewise affine.
-    pub const fn probe(probes: usize) -> Self {
-        Self { kind: &probe::KIND, count: Some(probes) }
-    }
-
-    /// Random signs in the space of inputs: unbiased for every model.
-    pub const fn hutchinson(probes: usize) -> Self {
-        Self { kind: &hutchinson::KIND, count: Some(probes) }
-    }
-
-    /// Hutchinson on what a low-rank sketch leaves: unbiased for every model. `products` is a multiple of 3.
-    pub const fn hutchpp(products: usize) -> Self {
-        Self { kind: &hutchpp::KIND, count: Some(products) }
-    }
-
-    pub(crate) fn new(kind: &'static LaplacianKind, count: Option<usize>) -> Self {
+    pub(crate) const fn new(kind: &'static LaplacianKind, count: Option<usize>) -> Self {
         Self { kind, count }
     }
 

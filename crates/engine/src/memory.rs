@@ -64,8 +64,12 @@ pub(crate) fn chunk(graph: &Graph, outputs: &[(String, Id)], budget: usize) -> u
 /// How many directions at once fit into `budget` bytes with a few samples.
 pub(crate) fn lanes(graph: &Graph, f: Id, budget: usize) -> usize {
     const SAMPLES: usize = 8;
+    (budget / lane(graph, f).saturating_mul(SAMPLES)).clamp(8, 4096)
+}
+
+/// The bytes that one direction takes with one sample.
+pub(crate) fn lane(graph: &Graph, f: Id) -> usize {
     // Tangents are live beside squares and products of the same size.
     const COPIES: usize = 4;
-    let each = peak(graph, &[f], 1).saturating_mul(COPIES * SAMPLES).max(1);
-    (budget / each).clamp(8, 4096)
+    peak(graph, &[f], 1).saturating_mul(COPIES).max(1)
 }

@@ -116,7 +116,7 @@ pub fn difference(
     clippy::cast_sign_loss,
     reason = "a share of a number of resamples"
 )]
-fn rank(level: f64, resamples: usize) -> Result<usize, Error> {
+pub(crate) fn rank(level: f64, resamples: usize) -> Result<usize, Error> {
     let outside = (1.0 - within_unit("the confidence level", level)?) / 2.0;
     draws("resamples", resamples)?;
     // A level such as 0.9 leaves a little less than 0.1.

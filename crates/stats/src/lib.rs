@@ -12,6 +12,7 @@ pub mod covariance;
 mod error;
 pub mod interval;
 pub mod linear;
+pub mod logistic;
 pub mod moments;
 pub mod multiple;
 pub mod normal;

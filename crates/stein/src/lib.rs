@@ -18,7 +18,7 @@ mod settings;
 mod tail;
 
 pub use centre::{BASELINES, Centre};
-pub use field_check::{FieldCheck, Identity, check_field};
+pub use field_check::{Denoising, FieldCheck, Identity, check_field};
 pub use method::{Stein, SteinMethod};
 pub use plan::taken_for;
 pub use precondition::{PRECONDITIONS, Precondition};

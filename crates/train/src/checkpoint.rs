@@ -1,7 +1,7 @@
-//! A run in a file, to go on from: weights, moments and counts as safetensors.
+//! A run in a file, to go on from: weights, moments and counts as safetensors, with a checksum of them all.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     fs,
     io::{Read, Write},
     path::{Path, PathBuf},
@@ -11,6 +11,7 @@ use std::{
 use ndarray::{ArrayD, IxDyn};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use taste_engine::Value;
 use taste_files::AtomicFile;
 
@@ -22,9 +23,11 @@ use crate::{
 };
 
 /// The version of the file's layout.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The name of what is not a tensor.
 const ENTRY: &str = "taste";
+/// The name of the checksum.
+const CHECKSUM: &str = "sha256";
 /// Beside the tensors, a file holds less than this.
 const REST: usize = 16 << 20;
 
@@ -51,11 +54,13 @@ pub(crate) struct Checkpoint {
     every: Duration,
     recipe: Recipe,
     saved: Instant,
+    /// Why it could not be written the last time that it could not.
+    unsaved: Option<String>,
 }
 
 impl Checkpoint {
     pub(crate) fn new(path: &Path, every: Duration, recipe: Recipe) -> Self {
-        Self { path: path.to_owned(), every, recipe, saved: Instant::now() }
+        Self { path: path.to_owned(), every, recipe, saved: Instant::now(), unsaved: None }
     }
 
     fn fail(&self, message: impl Into<String>) -> Error {
@@ -65,6 +70,29 @@ impl Checkpoint {
     /// Whether it is time to save.
     pub(crate) fn is_due(&self) -> bool {
         self.saved.elapsed() >= self.every
+    }
+
+    /// Why it could not be written the last time that it could not.
+    pub(crate) fn unsaved(&self) -> Option<&str> {
+        self.unsaved.as_deref()
+    }
+
+    /// Fails if the file could not be written now.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        // One that is started and dropped leaves nothing behind.
+        AtomicFile::create(&self.path).map(|_| ()).map_err(|e| self.unwritable(&e))
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Error {
+        self.fail(format!("it can't be written: {error}"))
+    }
+
+    /// Writes the file if it can, and notes why if it can't: a run is worth more than its checkpoint.
+    pub(crate) fn try_save(&mut self, state: &State) {
+        if let Err(error) = self.save(state) {
+            self.unsaved = Some(error.to_string());
+            self.saved = Instant::now();
+        }
     }
 
     /// Writes the file; the old one is there until the new one is whole.
@@ -106,10 +134,11 @@ impl Checkpoint {
             TensorView::new(Dtype::F32, shape.clone(), bytes).map(|view| (name.as_str(), view))
         });
         let views = views.collect::<Result<Vec<_>, _>>().map_err(|e| self.fail(e.to_string()))?;
-        let entry = HashMap::from([(ENTRY.to_owned(), notes)]);
+        let checksum = checksum(&notes, &views);
+        let entry = [(ENTRY.to_owned(), notes), (CHECKSUM.to_owned(), checksum)].into();
         let bytes =
             safetensors::serialize(views, Some(entry)).map_err(|e| self.fail(e.to_string()))?;
-        self.replace(&bytes).map_err(|e| self.fail(format!("it can't be written: {e}")))?;
+        self.replace(&bytes).map_err(|e| self.unwritable(&e))?;
         self.saved = Instant::now();
         Ok(())
     }
@@ -140,12 +169,17 @@ impl Checkpoint {
         let broken =
             |e: safetensors::SafeTensorError| self.fail(format!("it is no checkpoint: {e}"));
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-        let notes = header.metadata().as_ref().and_then(|m| m.get(ENTRY));
-        let notes = notes.ok_or_else(|| self.fail("it is no checkpoint of a training run"))?;
-        let notes: Notes = serde_json::from_str(notes)
+        let entry = |name: &str| header.metadata().as_ref().and_then(|m| m.get(name));
+        let text =
+            entry(ENTRY).ok_or_else(|| self.fail("it is no checkpoint of a training run"))?;
+        let notes: Notes = serde_json::from_str(text)
             .map_err(|e| self.fail(format!("it is no checkpoint that can be read: {e}")))?;
-        self.check(&notes)?;
+        self.check_format(&notes)?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
+        if entry(CHECKSUM) != Some(&checksum(text, &tensors.tensors())) {
+            return Err(self.fail("it is damaged: its checksum is not that of what it holds"));
+        }
+        self.check_recipe(&notes)?;
         let read = |kind: &str| self.weights(&tensors, kind, &start.weights);
         let flat = |weights: Weights| -> Vec<Vec<f32>> {
             weights.into_iter().map(|(_, value)| value.to_f32().into_iter().collect()).collect()
@@ -167,11 +201,18 @@ impl Checkpoint {
         }))
     }
 
-    /// Fails if the file was made by another run.
-    fn check(&self, notes: &Notes) -> Result<(), Error> {
-        if notes.format != FORMAT {
-            return Err(self.fail(format!("its format is {}, and {FORMAT} is known", notes.format)));
+    fn check_format(&self, notes: &Notes) -> Result<(), Error> {
+        if notes.format == FORMAT {
+            return Ok(());
         }
+        Err(self.fail(format!(
+            "its format is {}, and {FORMAT} is known; remove it to start anew",
+            notes.format
+        )))
+    }
+
+    /// Fails if the file was made by another run.
+    fn check_recipe(&self, notes: &Notes) -> Result<(), Error> {
         let missing = String::new();
         let keys = self.recipe.keys().chain(notes.recipe.keys());
         for key in keys {
@@ -207,4 +248,18 @@ impl Checkpoint {
         };
         like.iter().map(read).collect()
     }
+}
+
+/// The SHA-256 of the notes and of all tensors, in the order of their names.
+fn checksum<N: AsRef<str>>(notes: &str, tensors: &[(N, TensorView<'_>)]) -> String {
+    let mut tensors: Vec<(&str, &TensorView<'_>)> =
+        tensors.iter().map(|(name, view)| (name.as_ref(), view)).collect();
+    tensors.sort_unstable_by_key(|t| t.0);
+    let mut hash = Sha256::new();
+    hash.update(notes);
+    for (name, view) in tensors {
+        hash.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()));
+        hash.update(view.data());
+    }
+    format!("{:x}", hash.finalize())
 }

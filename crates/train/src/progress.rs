@@ -17,7 +17,7 @@ pub struct Point {
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Steps made, the mean loss of the last of them, and the newest held-out loss.
     pub point: Point,
     /// Steps that an earlier run had made, which this one goes on from.
@@ -30,7 +30,9 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Time to the last step, at the speed so far.
     pub left: Duration,
+    /// Why the checkpoint could not be written the last time that it could not, in a sentence.
+    pub unsaved: Option<&'a str>,
 }
 
 /// Hears where a run stands, and may stop it.
-pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + 'a;
+pub type Watch<'a> = dyn Fn(&Progress<'_>) -> ControlFlow<()> + 'a;

@@ -30,6 +30,7 @@ pub struct Trained {
     pub(crate) skipped: usize,
     pub(crate) pace: Pace,
     pub(crate) stopped_early: bool,
+    pub(crate) unsaved: Option<String>,
 }
 
 /// How fast a run was.
@@ -114,6 +115,11 @@ impl Trained {
     /// Whether the run stopped because the held-out loss no longer fell.
     pub fn stopped_early(&self) -> bool {
         self.stopped_early
+    }
+
+    /// Why the checkpoint could not be written the last time that it could not, in a sentence.
+    pub fn unsaved(&self) -> Option<&str> {
+        self.unsaved.as_deref()
     }
 
     /// Adds the trained network to a graph. A score is that of the least noise that it learned from.

@@ -1,8 +1,10 @@
 //! How files become samples.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use taste_data::{Layout, Options};
+use taste_data::{Dataset, ErrorKind, Labels, Layout, Options};
 
 /// What to make of files; kept in the detector, so that data are read alike when it is used.
 #[derive(Args)]
@@ -31,9 +33,10 @@ pub(crate) struct DataArgs {
     /// Put a margin of zeros around images up to this height and width
     #[arg(long, value_name = "HxW", help_heading = "Data")]
     pad: Option<String>,
-    /// The column of a table that holds the label, which is no input
-    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
-    label: Option<String>,
+    /// Labels: a file with the number of a class for every sample, or the column of a table that holds them, which is no
+    /// input
+    #[arg(long, alias = "label", value_name = "FILE|COLUMN", help_heading = "Data")]
+    labels: Option<String>,
     /// The columns of a table to take, in this order [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     columns: Vec<String>,
@@ -57,8 +60,53 @@ impl DataArgs {
     /// As options for labelled samples of a shape, with the labels from the column that is named for tables.
     pub(crate) fn labelled(&self, sample_shape: Option<Vec<usize>>) -> Result<Options> {
         let options = self.options(sample_shape)?;
-        let (label, exclude) = (self.label.clone(), self.exclude.clone());
+        let (label, exclude) = (self.label_column().map(str::to_owned), self.exclude.clone());
         Ok(Options { labels: true, label, exclude, ..options })
+    }
+
+    /// The file of labels, if that is what was named.
+    pub(crate) fn label_file(&self) -> Option<&Path> {
+        self.labels.as_deref().map(Path::new).filter(|path| path.is_file())
+    }
+
+    /// The column of labels, if no file has that name.
+    pub(crate) fn label_column(&self) -> Option<&str> {
+        self.labels.as_deref().filter(|_| self.label_file().is_none())
+    }
+
+    /// Puts the labels of a file to samples, if one was named.
+    pub(crate) fn with_label_file(&self, data: Dataset) -> Result<Dataset> {
+        Ok(match self.label_file() {
+            Some(path) => data.with_labels(&Labels::open(path)?)?,
+            None => data,
+        })
+    }
+
+    /// Puts labels from wherever they are named to samples of a file. Where they are not `needed`, a column of words is
+    /// left alone, as it is no input either.
+    pub(crate) fn with_labels(
+        &self,
+        data: Dataset,
+        path: &Path,
+        needed: bool,
+        tell: impl Fn(&str),
+    ) -> Result<Dataset> {
+        let Some(column) = self.label_column() else { return self.with_label_file(data) };
+        if !data.is_table() {
+            bail!("--labels {column}: there is no such file, and {data} is no table with columns");
+        }
+        let labels = match Labels::column(path, column, self.skip_bad) {
+            Err(e) if !needed && [ErrorKind::Label, ErrorKind::Column].contains(&e.kind()) => {
+                tell(&format!("note: {e}; the fit goes without labels"));
+                return Ok(data);
+            }
+            found => found?,
+        };
+        // The true values of a regressor are no classes.
+        if !needed && labels.classes(None).is_err() {
+            return Ok(data);
+        }
+        Ok(data.with_labels(&labels)?)
     }
 
     /// Whether lines that can't be read are left out.
@@ -72,7 +120,8 @@ impl DataArgs {
             bail!("--std: {bad} is nothing to divide by");
         }
         // A detector looks at no labels: they may be words.
-        let exclude = self.exclude.iter().chain(&self.label).cloned().collect();
+        let column = self.label_column().map(str::to_owned);
+        let exclude = self.exclude.iter().cloned().chain(column).collect();
         Ok(Options {
             sample_shape,
             layout: match self.layout {

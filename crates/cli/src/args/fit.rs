@@ -28,6 +28,10 @@ pub(crate) struct FitArgs {
     /// Samples that the model has not seen [default: a part of TRAIN is held out]
     #[arg(long, value_name = "DATA")]
     pub(crate) calibration: Option<PathBuf>,
+    /// Labels of the calibration samples: a file, or a column of their table. With them, `taste test` and `taste evaluate`
+    /// estimate the accuracy of batches without labels [default: the column of --labels, or labels beside the samples]
+    #[arg(long, value_name = "FILE|COLUMN", requires = "calibration")]
+    pub(crate) calibration_labels: Option<String>,
     /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", help_heading = "Method")]
     pub(crate) method: Option<String>,
@@ -118,7 +122,7 @@ Examples:
   taste fit --model clf.onnx --score-model gmm:10 --data train/ --calibration held-out/ --map -o det.onnx
   taste fit --model clf.onnx --method knn:k=10 --data train.npy -o detector.onnx
   taste fit --model mnist.onnx --score-model train --data train-images-idx3-ubyte.gz -o detector.onnx
-  taste fit --model mlp.onnx --score-model kde --data table.csv --label target --alpha 0.01 -o det.onnx
+  taste fit --model mlp.onnx --score-model kde --data table.csv --labels target --alpha 0.01 -o det.onnx
   taste fit --model resnet.onnx --score-model ddpm:unet.onnx,t=50 --mean 0.4914,0.4822,0.4465 \\
       --std 0.2023,0.1994,0.2010 --data train.bin --aggregate profile -o det.onnx
     Images are normalised for the model; the diffusion model gets them in [-1, 1].";

@@ -1,10 +1,13 @@
 //! The command line.
 
+mod astray;
 pub(crate) mod choices;
+mod completions;
 mod data;
 mod demo;
 mod derive;
 mod detect;
+mod evaluate;
 mod fit;
 mod import;
 mod inspect;
@@ -16,10 +19,13 @@ mod train;
 use clap::{Args, Parser, Subcommand};
 use taste_engine::{LaplacianMethod, Target};
 
+pub(crate) use astray::in_one_line;
+pub(crate) use completions::CompletionsArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
 pub(crate) use detect::{DetectArgs, EditArgs, ExplainArgs, ScoreArgs, TestArgs};
+pub(crate) use evaluate::EvaluateArgs;
 pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
@@ -47,6 +53,7 @@ Examples:
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
+  taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -67,6 +74,7 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
+    Evaluate(Box<EvaluateArgs>),
     Edit(EditArgs),
     Train(TrainArgs),
     Import(ImportArgs),
@@ -74,6 +82,7 @@ pub(crate) enum Command {
     Inspect(Box<InspectArgs>),
     List(ListArgs),
     Ops(OpsArgs),
+    Completions(CompletionsArgs),
 }
 
 /// Which function of a model, and how it is derived.
@@ -116,17 +125,4 @@ pub(crate) struct OpsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What is wrong with the arguments, without usage and pointers.
-pub(crate) fn in_one_line(problem: &clap::Error) -> String {
-    let text = problem.to_string();
-    let parts: Vec<String> = text
-        .split("\n\n")
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|part| {
-            !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more")
-        })
-        .collect();
-    parts.join("; ").trim_start_matches("error: ").to_owned()
 }

@@ -80,7 +80,7 @@ pub(crate) struct ScoreTrainingArgs {
 Examples:
   taste train classifier --data mnist/train-images-idx3-ubyte.gz \\
       --test mnist/t10k-images-idx3-ubyte.gz --out classifier.onnx
-  taste train classifier --data table.csv --label species --out classifier.onnx")]
+  taste train classifier --data table.csv --labels species --out classifier.onnx")]
 pub(crate) struct ClassifierArgs {
     /// The network: auto, mlp, cnn, paper-mnist or resnet20
     #[arg(long, default_value = "auto", help_heading = "Training")]

@@ -23,10 +23,10 @@ impl Watch {
     pub(super) fn training(
         &self,
         what: &'static str,
-        train: impl FnOnce(&dyn Fn(&Step) -> ControlFlow<()>) -> Result<Trained, Error>,
+        train: impl FnOnce(&dyn Fn(&Step<'_>) -> ControlFlow<()>) -> Result<Trained, Error>,
     ) -> Result<Trained, Error> {
         let bar = Mutex::new(None::<Progress>);
-        train(&|step: &Step| {
+        train(&|step: &Step<'_>| {
             if let Ok(mut bar) = bar.lock() {
                 let new = || Progress::new(what, Some(step.steps), self.quiet);
                 bar.get_or_insert_with(new).reach(step.point.step);

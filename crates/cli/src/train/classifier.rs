@@ -19,9 +19,11 @@ const MOST_CLASSES: usize = 10_000;
 
 pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let learn = &args.learn;
-    let others: Vec<&Path> = args.test.as_deref().into_iter().collect();
+    let others: Vec<&Path> =
+        args.test.as_deref().into_iter().chain(learn.reading.label_file()).collect();
     let run = Run::new(learn, &others)?;
     let data = run.open(|shape| learn.reading.labelled(shape))?;
+    let data = learn.reading.with_label_file(data)?;
     let options = learn.reading.labelled(Some(data.sample_shape().to_vec()))?;
     let test = args.test.as_deref().map(|path| open_alike(path, &data, &options)).transpose()?;
     if let Some(classes) = args.classes.filter(|c| !(2..=MOST_CLASSES).contains(c)) {
@@ -59,7 +61,7 @@ fn largest_label(data: &Dataset, end: usize) -> Result<usize> {
         let chunk = chunk?;
         let Some(labels) = chunk.labels else {
             bail!(
-                "{}: the samples have no labels, which a classifier needs: of a table, --label names their column",
+                "{}: the samples have no labels, which a classifier needs: --labels names their file, or their column of a table",
                 data.name()
             );
         };

@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
         let args = self.args;
         let (steps, batch) = (whole(args.steps, length.steps), whole(args.batch, length.batch));
         let bar = TrainingBar::new("steps", args.engine.quiet);
-        let progress = |step: &Progress| {
+        let progress = |step: &Progress<'_>| {
             bar.tell(step);
             ControlFlow::Continue(())
         };
@@ -108,7 +108,11 @@ impl<'a> Run<'a> {
         }
         let fitted = with(training.progress(&progress));
         bar.clear();
-        Ok(fitted?)
+        let fitted = fitted?;
+        if let Some(why) = fitted.trained().unsaved() {
+            tell(&format!("warning: {why}; the run went on without it"));
+        }
+        Ok(fitted)
     }
 
     /// A classifier or regressor, whose file says how samples were read for it.

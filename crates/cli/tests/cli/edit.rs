@@ -69,6 +69,7 @@ fn what_can_not_be_is_refused_and_leaves_the_file_alone() {
         ("--alpha 0", "alpha"),
         ("--alpha 1.5", "alpha"),
         ("--set-threshold nan", "no number to compare with"),
+        ("--set-threshold 1e39", "a threshold of 1e39 is no number to compare with in single"),
         ("--set-threshold x", "--set-threshold"),
         ("--alpha 0.1 --set-threshold 3", "cannot be used with"),
         ("--threshold quantile", "--alpha"),

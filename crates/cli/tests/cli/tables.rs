@@ -72,7 +72,7 @@ fn columns_are_found_by_name_wherever_they_are() {
     csv(&place, "missing.csv", &["age", "income", "height", "class"], &rows);
     place.fails(
         "score detector.onnx missing.csv -o s.csv",
-        "missing.csv: no column \"weight\"; there are age, income, height, class",
+        "missing.csv: no column \"weight\"; there are height, age, income, class",
     );
     place.text("bare.csv", "1,2,3,4\n5,6,7,8\n");
     place.fails(

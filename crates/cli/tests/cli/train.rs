@@ -309,6 +309,36 @@ fn a_killed_run_goes_on_to_the_same_weights() {
 }
 
 #[test]
+fn a_run_whose_checkpoint_can_not_be_written_goes_on_and_says_so() {
+    let place = ready(&CLASSIFIER);
+    fs::create_dir(place.path("kept")).unwrap();
+    let train = "train score --data train.npy --steps 3000 --batch 64 --seed 7 --checkpoint-every 0 --out m.onnx";
+    let run = Command::new(env!("CARGO_BIN_EXE_taste"))
+        .args(format!("{train} --checkpoint kept/run").split_whitespace())
+        .current_dir(place.folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !place.path("kept/run").exists() {
+        assert!(started.elapsed() < Duration::from_mins(2), "nothing was kept");
+        thread::sleep(Duration::from_millis(5));
+    }
+    while place.path("kept").exists() {
+        let _ = fs::remove_dir_all(place.path("kept"));
+    }
+    let done = run.wait_with_output().unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success() && place.path("m.onnx").exists(), "{err}");
+    for told in ["the run goes on without it", "the run went on without it"] {
+        let line = err.lines().find(|line| line.ends_with(told)).unwrap_or_else(|| panic!("{err}"));
+        assert!(line.starts_with("warning: checkpoint kept/run: it can't be written:"), "{line}");
+    }
+}
+
+#[test]
 fn a_checkpoint_of_another_network_is_refused() {
     let place = ready(&CLASSIFIER);
     let train = "train score --data train.npy --steps 3000 --checkpoint-every 0.05 --checkpoint kept --out m.onnx";
@@ -380,7 +410,7 @@ fn what_can_not_be_learned_is_one_sentence() {
 fn labels_must_be_classes() {
     let place = table(60);
     let train = "train classifier --data table.csv --exclude price --out c.onnx --steps 20";
-    place.fails(train, "--label names their column");
+    place.fails(train, "--labels names their file");
     place.fails(&format!("{train} --label a"), "label");
     let text = fs::read_to_string(place.path("table.csv")).unwrap();
     let wrong = |from: &str, to: &str| {

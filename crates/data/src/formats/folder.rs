@@ -37,6 +37,19 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>
     Ok(vec![images::open_files(path, images, classes, options)?])
 }
 
+/// The data sets in a folder, where each of its arrays and tables is one, in the order of their names; the folder itself
+/// where it is one data set, as a folder of images is.
+pub fn sets_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    const APART: [&str; 4] = ["npy", "npz", "csv", "parquet"];
+    let entries = listed(path).map_err(|e| Error::at(path, e))?;
+    let is_set = |file: &PathBuf| {
+        let format = format_of(file).filter(|_| file.is_file());
+        format.is_some_and(|format| APART.contains(&format.choice.name))
+    };
+    let sets: Vec<PathBuf> = entries.into_iter().filter(is_set).collect();
+    Ok(if sets.is_empty() { vec![path.to_owned()] } else { sets })
+}
+
 /// The files of a data set that lies directly in a folder, if it is one and not a set of images.
 fn parts(files: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     // By what files are called: arrays alone and in archives go together.

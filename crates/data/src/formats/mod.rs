@@ -1,34 +1,30 @@
 //! The formats, one file each.
 
 mod array;
-mod cifar;
-mod csv;
 pub(crate) mod folder;
-mod idx;
-mod images;
-mod npy;
-mod npz;
-mod parquet;
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
+pub use folder::sets_in;
 use taste_choice::{Choice, Entry};
 
 use crate::{Error, Options, Problem, origin::Origin, source::Source};
 
-/// The formats of data that can be read. A new one is one file and one line here.
-pub const FORMATS: &[Format] = &[
-    npy::FORMAT,
-    npz::FORMAT,
-    parquet::FORMAT,
-    images::FORMAT,
-    cifar::FORMAT,
-    idx::FORMAT,
-    csv::FORMAT,
-];
+taste_choice::table! {
+    /// The formats of data that can be read.
+    pub FORMATS: [Format] = {
+        npy::FORMAT,
+        npz::FORMAT,
+        parquet::FORMAT,
+        images::FORMAT,
+        cifar::FORMAT,
+        idx::FORMAT,
+        csv::FORMAT,
+    }
+}
 
 /// A format: how to recognise it by content, or else by name, and how to open it.
 pub struct Format {

@@ -43,6 +43,10 @@ where
         self.of.columns()
     }
 
+    fn place(&self, index: usize) -> usize {
+        self.of.place(index)
+    }
+
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
         let mut map = (self.start)();
         Ok(Box::new(self.of.chunks(rows)?.map(move |chunk| chunk.map(&mut map))))

@@ -76,6 +76,11 @@ pub trait Samples: Send + Sync {
         }
     }
 
+    /// The place of a sample among all rows, those that were left out included, by its number.
+    fn place(&self, index: usize) -> usize {
+        index
+    }
+
     /// Names of the entries of a sample, for tables.
     fn columns(&self) -> Option<&[String]> {
         None

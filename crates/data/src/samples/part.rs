@@ -45,6 +45,10 @@ impl Samples for Part<'_> {
         self.of.columns()
     }
 
+    fn place(&self, index: usize) -> usize {
+        self.of.place(index)
+    }
+
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {
         self.of.chunks_where(rows, Box::new(|i| self.holds(i)))
     }

@@ -1,6 +1,6 @@
 //! The end of a fit: the score is known, what is left is its decision and the file.
 
-use taste_engine::{Batch, Draft};
+use taste_engine::{Answer, Batch, Draft};
 use taste_graph::Id;
 use taste_onnx::proto::ModelProto;
 
@@ -74,7 +74,7 @@ impl Finish {
         let manifest = Manifest {
             format: FORMAT,
             taste: env!("CARGO_PKG_VERSION").to_owned(),
-            model: model_facts(job, prediction, &outputs),
+            model: model_facts(job, prediction, &outputs, statistic.answer),
             method: MethodFacts {
                 name: method.name().to_owned(),
                 written: method.written(),
@@ -111,6 +111,7 @@ impl Finish {
                 tolerance: f64::from(TOLERANCE),
             },
             map: calibrated.map_facts(settings)?,
+            errors: None,
             has_novelty: statistic.novelty.is_some(),
             rows: statistic.rows,
             findings,
@@ -180,8 +181,17 @@ fn prediction_name(draft: &Draft, statistic: &Statistic) -> String {
     if taken(name) { format!("model_{name}") } else { name.to_owned() }
 }
 
-fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> ModelFacts {
+fn model_facts(
+    job: &Job<'_>,
+    prediction: String,
+    outputs: &[(String, Id)],
+    answer: Option<Answer>,
+) -> ModelFacts {
     let draft = &job.draft;
+    let answer = match answer.unwrap_or_else(|| draft.answer()) {
+        Answer::Binary if !draft.ends_in_sigmoid() => "binary logit",
+        other => other.name(),
+    };
     ModelFacts {
         file: job.model.name().to_owned(),
         sha256: job.model.onnx().sha256().unwrap_or_default(),
@@ -194,6 +204,7 @@ fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> M
             Batch::Fixed(rows) => Some(rows),
         },
         outputs: draft.width(),
+        answer: answer.to_owned(),
         chunk: job.settings.batch.unwrap_or_else(|| draft.chunk(outputs)),
     }
 }

@@ -65,6 +65,25 @@ fn a_score_is_what_the_method_says_and_parts_are_beside_it() {
 }
 
 #[test]
+fn the_model_answers_beside_the_scores_if_that_is_asked_for() {
+    let (detector, samples) = (fitted(Distance, halves(), 400), normal(50, 0.0, 9));
+    let plain = scores(&detector, &samples);
+    assert!(plain.prediction.is_none());
+    let scorer = detector.start_predicting(&engine()).expect("a scorer");
+    let found = scorer.score(samples.values().view()).expect("scores");
+    assert_eq!((&found.score, &found.flag), (&plain.score, &plain.flag));
+    assert!(found.map.is_none());
+    let prediction = found.prediction.as_ref().expect("predictions");
+    for (row, answer) in samples.values().outer_iter().zip(prediction.outer_iter()) {
+        for (k, (bias, answer)) in [0.1, 0.2, -0.3].into_iter().zip(answer).enumerate() {
+            let terms = row.iter().enumerate().map(|(i, x)| (0.1 * (3 * i + k) as f32 - 0.5) * x);
+            assert!((terms.sum::<f32>() + bias - answer).abs() < 1e-5);
+        }
+    }
+    assert_eq!(found.rows(10, 20).prediction.expect("predictions").dim(), (10, 3));
+}
+
+#[test]
 fn rows_that_are_not_finite_are_flagged_and_leave_others_alone() {
     for detector in [fitted(Column, halves(), 400), fitted(Distance, halves(), 400)] {
         let clean = normal(20, 0.0, 5);

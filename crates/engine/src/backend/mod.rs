@@ -3,9 +3,6 @@
 //! An engine is one file and one line in [`BACKENDS`]. Each gets a graph and never a file as it came: what is loaded from a
 //! file passes the importer and its limits first, and an engine that reads ONNX gets what we write of that graph.
 
-mod ort;
-mod reference;
-mod rten;
 mod shared;
 
 use std::{
@@ -23,8 +20,14 @@ use taste_onnx::Limits;
 use crate::{Batch, Error, Model, Session, Value, View, error::request, session::Inputs};
 pub(crate) use shared::{Samples, instance};
 
-/// All engines.
-pub const BACKENDS: &[&Engine] = &[&rten::ENGINE, &ort::ENGINE, &reference::ENGINE];
+taste_choice::table! {
+    /// All engines.
+    pub BACKENDS: [&Engine] = {
+        rten::ENGINE,
+        ort::ENGINE,
+        reference::ENGINE,
+    }
+}
 
 type Read = fn(&Program<'_>, Option<&Path>) -> Result<Arc<dyn Loaded>, Error>;
 

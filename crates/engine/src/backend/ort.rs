@@ -23,7 +23,7 @@ use taste_onnx::{
 use super::{Backend, Engine, Instance, Loaded, Program};
 use crate::{Error, Value, View};
 
-pub(super) const ENGINE: Engine = Engine {
+pub(super) const ENGINE: &Engine = &Engine {
     choice: Choice {
         name: "ort",
         usage: "ort[:LIBRARY]",
@@ -35,7 +35,7 @@ pub(super) const ENGINE: Engine = Engine {
 
 impl Backend {
     /// ONNX Runtime, in single precision, from the library that `ORT_DYLIB_PATH` names or the system finds.
-    pub const ORT: Self = Self::of(&ENGINE);
+    pub const ORT: Self = Self::of(ENGINE);
 }
 
 fn read(program: &Program<'_>, library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {

@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Graph, Id, Tensor};
 use super::{Backend, Engine, Instance, Loaded, Program};
 use crate::{Error, Value, View};
 
-pub(super) const ENGINE: Engine = Engine {
+pub(super) const ENGINE: &Engine = &Engine {
     choice: Choice {
         name: "reference",
         usage: "reference",
@@ -18,7 +18,7 @@ pub(super) const ENGINE: Engine = Engine {
 
 impl Backend {
     /// The interpreter in double precision: slow, and the oracle of the others.
-    pub const REFERENCE: Self = Self::of(&ENGINE);
+    pub const REFERENCE: Self = Self::of(ENGINE);
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other engines refuse graphs")]

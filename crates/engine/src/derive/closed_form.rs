@@ -14,13 +14,14 @@ use super::{
     },
 };
 use crate::{
-    Accuracy, Error, LaplacianKind, Parts,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     error::request,
     laplacian::{COUNT, Rule, is_count},
+    memory,
     target::row_sum,
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "closed-form",
         usage: "closed-form[:K]",
@@ -29,8 +30,21 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     rule: &ClosedForm,
 };
 
+impl LaplacianMethod {
+    /// A vector-Jacobian product for every logit: exact where the logits are piecewise affine.
+    pub const CLOSED_FORM: Self = Self::new(KIND, None);
+
+    /// The closed form with the `top` most likely classes only: biased.
+    pub const fn closed_form_top(top: usize) -> Self {
+        Self::new(KIND, Some(top))
+    }
+}
+
 /// Outputs of up to this many entries are derived one by one without being asked.
 const CLASS_LIMIT: usize = 128;
+/// Where every class is asked for, no other method gives them: then those whose products take up to so many bytes a sample
+/// are derived one by one without being asked.
+const BYTE_LIMIT: usize = 1 << 29;
 
 struct ClosedForm;
 
@@ -68,7 +82,7 @@ impl Rule for ClosedForm {
                 "the target {} is piecewise affine in the input: its second derivatives are zero almost everywhere",
                 p.target
             ),
-            Cut::Logits(_) if p.head.width <= CLASS_LIMIT => format!(
+            Cut::Logits(_) if p.head.width <= CLASS_LIMIT || is_bounded(p) => format!(
                 "the body is piecewise affine and the output has {} entries: exact with as many products",
                 p.head.width
             ),
@@ -107,6 +121,12 @@ impl Rule for ClosedForm {
         }
         Ok(Arc::new(Once { signs: None }))
     }
+}
+
+/// Whether every class is asked for, and the products of all of them stay within bounds.
+fn is_bounded(p: &Problem) -> bool {
+    let each = || memory::lane(&p.graph, p.f);
+    p.target.is_every_class() && each().saturating_mul(p.head.width) <= BYTE_LIMIT
 }
 
 /// A piecewise affine f: second derivatives are zero.

@@ -14,11 +14,11 @@ use super::{
     frontier, precision,
 };
 use crate::{
-    Error, LaplacianKind, Metric, Outputs, Parts, Value, Wants, error::request, laplacian::Rule,
-    names::Fed,
+    Error, LaplacianKind, LaplacianMethod, Metric, Outputs, Parts, Value, Wants, error::request,
+    laplacian::Rule, names::Fed,
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "exact",
         usage: "exact",
@@ -26,6 +26,11 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &Exact,
 };
+
+impl LaplacianMethod {
+    /// The forward Laplacian along the whole basis: exact for every model.
+    pub const EXACT: Self = Self::new(KIND, None);
+}
 
 /// Inputs of up to this many entries are derived along the whole basis without being asked.
 const EXACT_LIMIT: usize = 1024;

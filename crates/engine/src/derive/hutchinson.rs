@@ -10,11 +10,11 @@ use taste_graph::{
 
 use super::{Cut, Job, Once, PROBES, Problem, Schedule, mean_and_error, sign_lanes};
 use crate::{
-    Accuracy, Error, LaplacianKind, Parts,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     laplacian::{COUNT, Rule, is_count},
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "hutchinson",
         usage: "hutchinson[:M]",
@@ -22,6 +22,13 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &Hutchinson,
 };
+
+impl LaplacianMethod {
+    /// Random signs in the space of inputs: unbiased for every model.
+    pub const fn hutchinson(probes: usize) -> Self {
+        Self::new(KIND, Some(probes))
+    }
+}
 
 struct Hutchinson;
 

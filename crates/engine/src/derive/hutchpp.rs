@@ -8,13 +8,13 @@ use taste_graph::{Build, Dim, Id, diff};
 
 use super::{Job, Problem, Rows, RunOnce, Schedule, Signs, draw, precision};
 use crate::{
-    Accuracy, Error, LaplacianKind, Outputs, Parts, Value,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Outputs, Parts, Value,
     error::request,
     laplacian::{Rule, is_count},
     names::Fed,
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "hutchpp",
         usage: "hutchpp[:M]",
@@ -22,6 +22,13 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &HutchPlusPlus,
 };
+
+impl LaplacianMethod {
+    /// Hutchinson on what a low-rank sketch leaves: unbiased for every model. `products` is a multiple of 3.
+    pub const fn hutchpp(products: usize) -> Self {
+        Self::new(KIND, Some(products))
+    }
+}
 
 /// Products when nobody says how many.
 const PRODUCTS: usize = 30;

@@ -1,12 +1,7 @@
 //! From a model and a request to a graph that computes derivatives, and how to run it.
 
-pub(crate) mod closed_form;
-pub(crate) mod exact;
 mod frontier;
-pub(crate) mod hutchinson;
-pub(crate) mod hutchpp;
 mod jacobian;
-pub(crate) mod probe;
 mod schedule;
 
 use std::{collections::HashSet, sync::Arc};
@@ -14,12 +9,25 @@ use std::{collections::HashSet, sync::Arc};
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
 use crate::{
-    Accuracy, Error, LaplacianMethod, Metric, Parts, Target, Wants, error::request, names,
-    target::Head,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Metric, Parts, Target, Wants, error::request,
+    names, target::Head,
 };
+pub(crate) use auto::first_that_suits;
 pub(crate) use frontier::{Cut, cut, mixed};
 pub(crate) use schedule::{Once, Rows, RunOnce, Schedule, SignInput, Signs};
 use schedule::{draw, precision, sign_lanes};
+
+taste_choice::table! {
+    /// Every way to compute a Laplacian. `auto` is the first of the others that suits the model.
+    pub LAPLACIAN_METHODS: [&LaplacianKind] = {
+        auto::KIND,
+        closed_form::KIND,
+        probe::KIND,
+        exact::KIND,
+        hutchinson::KIND,
+        hutchpp::KIND,
+    }
+}
 
 /// What a graph of derivatives is built for.
 #[derive(Clone, Copy, Debug)]

@@ -12,13 +12,13 @@ use super::{
     mean_and_error, sign_lanes,
 };
 use crate::{
-    Accuracy, Error, LaplacianKind, Parts,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Parts,
     error::request,
     laplacian::{COUNT, Rule, is_count},
     target::{SoftmaxCurvature, row_sum},
 };
 
-pub(crate) static KIND: LaplacianKind = LaplacianKind {
+pub(super) const KIND: &LaplacianKind = &LaplacianKind {
     choice: Choice {
         name: "probe",
         usage: "probe[:M]",
@@ -26,6 +26,13 @@ pub(crate) static KIND: LaplacianKind = LaplacianKind {
     },
     rule: &Probe,
 };
+
+impl LaplacianMethod {
+    /// Random signs in the space of logits: unbiased where the logits are piecewise affine.
+    pub const fn probe(probes: usize) -> Self {
+        Self::new(KIND, Some(probes))
+    }
+}
 
 /// Probes of a name without a number.
 const FEW: usize = 2;
@@ -79,9 +86,8 @@ impl Rule for Probe {
     ) -> Result<Arc<dyn Schedule>, Error> {
         let count = count.unwrap_or(FEW);
         if p.target.is_every_class() {
-            return Err(request(format!(
-                "probe:{count} estimates one class; for every class use closed-form"
-            )));
+            let method = LaplacianMethod::probe(count).to_string();
+            return Err(Error::EveryClass { classes: p.head.width, method });
         }
         let Cut::Logits(z) = p.cut else {
             return Err(request("probes need logits that are piecewise affine"));

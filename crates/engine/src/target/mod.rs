@@ -1,7 +1,7 @@
 //! The function f of the model's output that is derived.
 
 mod head;
-mod table;
+mod kinds;
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +9,7 @@ use taste_choice::{Choice, Entry, pick};
 use taste_graph::{Build, Id};
 
 pub(crate) use head::{Head, row_sum};
-pub use table::TARGETS;
+pub use kinds::TARGETS;
 
 use crate::Error;
 
@@ -69,46 +69,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// The probability of a class, or of the most likely one.
-    pub const fn prob(class: Option<usize>) -> Self {
-        Self { kind: &table::PROB, class }
-    }
-
-    /// The probability of every class at once: results gain an axis of classes.
-    pub const fn every_prob() -> Self {
-        Self { kind: &table::PROBS, class: None }
-    }
-
-    /// The logit of a class, or of the most likely one.
-    pub const fn logit(class: Option<usize>) -> Self {
-        Self { kind: &table::LOGIT, class }
-    }
-
-    /// The logarithm of a probability, of a class or of the most likely one.
-    pub const fn log_prob(class: Option<usize>) -> Self {
-        Self { kind: &table::LOGPROB, class }
-    }
-
-    /// −log Σ exp of the logits.
-    pub const fn energy() -> Self {
-        Self { kind: &table::ENERGY, class: None }
-    }
-
-    /// The entropy of the class probabilities.
-    pub const fn entropy() -> Self {
-        Self { kind: &table::ENTROPY, class: None }
-    }
-
-    /// The largest logit minus the second largest.
-    pub const fn margin() -> Self {
-        Self { kind: &table::MARGIN, class: None }
-    }
-
-    /// An entry of the output as it is.
-    pub const fn output(entry: usize) -> Self {
-        Self { kind: &table::OUTPUT, class: Some(entry) }
-    }
-
     /// Its entry in the table.
     pub fn kind(self) -> &'static TargetKind {
         self.kind

@@ -3,6 +3,7 @@
 mod common;
 mod convolutions;
 mod features;
+mod many_classes;
 mod metric;
 mod names;
 mod saturated;

@@ -81,8 +81,8 @@ impl Family for Taste {
         };
         let answer = match arguments.text("as") {
             None => None,
-            Some(text) => match ANSWERS.iter().find(|a| a.0 == text) {
-                Some(found) => Some(found.1),
+            Some(text) => match Answer::ALL.iter().find(|a| a.name() == text) {
+                Some(found) => Some(*found),
                 None => {
                     let wanted = "classes, binary, labels or numbers";
                     return Err(arguments.unfit("as", wanted, text).into());
@@ -93,27 +93,18 @@ impl Family for Taste {
     }
 }
 
-/// What outputs may hold, by name.
-const ANSWERS: [(&str, Answer); 4] = [
-    ("classes", Answer::Classes),
-    ("binary", Answer::Binary),
-    ("labels", Answer::Labels),
-    ("numbers", Answer::Numbers),
-];
-
 impl Method for Taste {
     fn name(&self) -> &str {
         CHOICE.name
     }
 
     fn written(&self) -> String {
-        let answer = ANSWERS.iter().find(|a| Some(a.1) == self.answer);
-        let answer = answer.map_or_else(String::new, |a| format!(",as={}", a.0));
+        let answer = self.answer.map_or_else(String::new, |a| format!(",as={}", a.name()));
         format!("{}:set={}{answer}", CHOICE.name, self.set.name())
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, tails: true, features: true, ..Needs::default() }
+        Needs { learns: true, tails: true, features: true, uses_labels: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
@@ -184,6 +175,7 @@ fn finish(job: &mut Job<'_>, of: &Fitted, seen: &Gathered) -> Result<Step, Error
     }
     let (score, harm) = terms.sum(job)?;
     let mut statistic = Statistic::new(score);
+    statistic.answer = Some(of.subject.answer);
     let names = |terms: &Terms| terms.components.iter().map(|c| c.name.to_owned()).collect();
     statistic.parts.push(part("evidence", harm, names(&terms), Role::Evidence, None));
     if !novel.ids.is_empty() {

@@ -113,7 +113,7 @@ pub(crate) fn baseline(detector: &Detector) -> &Baseline {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "models and samples are single precision")]
-fn single(value: f64) -> f32 {
+pub(crate) fn single(value: f64) -> f32 {
     value as f32
 }
 

@@ -84,7 +84,7 @@ impl FieldTraining {
         let (steps, batch) =
             if shape.len() == 3 { (IMAGE_STEPS, IMAGE_BATCH) } else { (TABLE_STEPS, TABLE_BATCH) };
         let steps = self.steps.unwrap_or(steps);
-        let progress = |at: &Progress| {
+        let progress = |at: &Progress<'_>| {
             let purpose = "steps for the score model";
             (learner.progress)(Stage { purpose, done: at.point.step, total: Some(at.steps) })
         };

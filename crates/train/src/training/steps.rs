@@ -79,7 +79,7 @@ impl Training<'_> {
         while run.goes_on() {
             run.step()?;
         }
-        run.save()?;
+        run.keep();
         run.finish()
     }
 }
@@ -120,8 +120,9 @@ impl<'r> Run<'r> {
         let checkpoint = training
             .checkpoint
             .map(|(path, every)| Checkpoint::new(path, every, training.recipe(&batches)));
-        if let Some(kept) = checkpoint.as_ref().map(|c| c.load(&state)).transpose()?.flatten() {
-            state = kept;
+        if let Some(checkpoint) = &checkpoint {
+            checkpoint.check_writable()?;
+            state = checkpoint.load(&state)?.unwrap_or(state);
         }
         let (started, resumed) = (Instant::now(), state.step);
         Ok(Self {
@@ -169,7 +170,7 @@ impl<'r> Run<'r> {
             self.report(self.state.now(), rate)?;
         }
         if self.checkpoint.as_ref().is_some_and(Checkpoint::is_due) {
-            self.save()?;
+            self.keep();
         }
         Ok(())
     }
@@ -205,18 +206,25 @@ impl<'r> Run<'r> {
         let (steps, elapsed) = (self.training.steps, self.started.elapsed());
         let done = (self.state.step - self.resumed).max(1) as f64;
         let left = elapsed.mul_f64((steps - self.state.step) as f64 / done);
-        match progress(&Progress { point, resumed: self.resumed, steps, rate, elapsed, left }) {
+        let (resumed, unsaved) = (self.resumed, self.unsaved());
+        match progress(&Progress { point, resumed, steps, rate, elapsed, left, unsaved }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => {
-                self.save()?;
+                self.checkpoint.as_mut().map_or(Ok(()), |kept| kept.save(&self.state))?;
                 Err(Error::Cancelled)
             }
         }
     }
 
-    fn save(&mut self) -> Result<(), Error> {
-        let state = &self.state;
-        self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.save(state))
+    /// Writes the checkpoint, if there is one and it can be written.
+    fn keep(&mut self) {
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.try_save(&self.state);
+        }
+    }
+
+    fn unsaved(&self) -> Option<&str> {
+        self.checkpoint.as_ref().and_then(Checkpoint::unsaved)
     }
 
     fn finish(mut self) -> Result<Trained, Error> {
@@ -225,7 +233,9 @@ impl<'r> Run<'r> {
             None => (self.state.result().clone(), self.state.last.take()),
         };
         let held_out = self.evaluate_all(&weights)?.or(held_out);
+        let unsaved = self.unsaved().map(ToOwned::to_owned);
         Ok(Trained {
+            unsaved,
             network: self.training.network.clone(),
             parameters: Parameters::from_entries(
                 weights.into_iter().map(|(name, value)| (name, value.to_f32())).collect(),

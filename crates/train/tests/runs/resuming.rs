@@ -9,7 +9,7 @@ use std::{
 
 use taste_data::InMemory;
 use taste_engine::Backend;
-use taste_train::{Decay, Error, Network, Training, Watch};
+use taste_train::{Decay, Error, Network, Progress, Training, Watch};
 
 use crate::common::{normal, samples};
 
@@ -127,6 +127,64 @@ fn a_broken_checkpoint_is_an_error() {
     }
     std::fs::write(&path, vec![0; 20 << 20]).expect("written");
     assert!(run(&path).expect_err("large").to_string().contains("larger"));
+    let mut old = whole;
+    let format = br#"format\":2"#;
+    let at = old.windows(format.len()).position(|w| w == format).expect("a format");
+    old[at + format.len() - 1] = b'1';
+    std::fs::write(&path, &old).expect("written");
+    let error = run(&path).expect_err("old").to_string();
+    assert!(error.contains("its format is 1, and 2 is known; remove it to start anew"), "{error}");
     let nowhere = folder.path().join("none").join("run.safetensors");
     assert!(run(&nowhere).expect_err("no folder").to_string().contains("can't be written"));
+}
+
+#[test]
+fn a_flipped_bit_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.safetensors");
+    let network = Network::new(&[2]).dense(8).relu().dense(2);
+    let data = points(100);
+    let run = || {
+        let short = training(&network).steps(20).checkpoint(&path, Duration::ZERO);
+        short.run(&data).map(|_| ())
+    };
+    run().expect("a run");
+    let whole = std::fs::read(&path).expect("a file");
+    for at in (0..whole.len()).step_by(whole.len().div_ceil(60)).chain([whole.len() - 1]) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 7);
+        std::fs::write(&path, &flipped).expect("written");
+        let error = run().expect_err("flipped").to_string();
+        assert!(error.contains("run.safetensors: it") && !error.contains('\n'), "{at}: {error}");
+    }
+    std::fs::write(&path, &whole).expect("written");
+    run().expect("as it was");
+}
+
+#[test]
+fn a_checkpoint_that_can_no_longer_be_written_does_not_end_the_run() {
+    let network = Network::new(&[2]).dense(16).relu().dense(2);
+    let samples = points(500);
+    let whole = training(&network).run(&samples).expect("a run");
+    assert_eq!(whole.unsaved(), None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let gone = folder.path().join("gone");
+    let path = gone.join("run.safetensors");
+    std::fs::create_dir(&gone).expect("a folder");
+    let heard = std::cell::RefCell::new(Vec::new());
+    let progress = |p: &Progress<'_>| {
+        if p.point.step >= 100 {
+            let _ = std::fs::remove_dir_all(&gone);
+        }
+        heard.borrow_mut().push(p.unsaved.map(ToOwned::to_owned));
+        ControlFlow::Continue(())
+    };
+    let training = training(&network).checkpoint(&path, Duration::ZERO).progress(&progress);
+    let trained = training.run(&samples).expect("a run");
+    assert_eq!(trained.parameters(), whole.parameters());
+    let why = trained.unsaved().expect("told at the end");
+    assert!(why.contains("run.safetensors: it can't be written: there is no folder"), "{why}");
+    let heard = heard.into_inner();
+    assert_eq!(heard.first(), Some(&None));
+    assert_eq!(heard.last().map(Option::as_deref), Some(Some(why)));
 }

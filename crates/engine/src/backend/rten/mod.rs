@@ -23,7 +23,7 @@ use self::{spare::Spare, steps::Steps};
 use super::{Backend, Engine, Instance, Loaded, Program};
 use crate::{Error, Value, View};
 
-pub(super) const ENGINE: Engine = Engine {
+pub(super) const ENGINE: &Engine = &Engine {
     choice: Choice {
         name: "rten",
         usage: "rten",
@@ -35,7 +35,7 @@ pub(super) const ENGINE: Engine = Engine {
 
 impl Backend {
     /// The embedded engine, in single precision.
-    pub const RTEN: Self = Self::of(&ENGINE);
+    pub const RTEN: Self = Self::of(ENGINE);
 }
 
 fn read(program: &Program<'_>, _library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {

@@ -1,0 +1,52 @@
+//! Labels of calibration samples, for estimates of how wrong a model is.
+
+use std::path::Path;
+
+use anyhow::Result;
+use taste_data::{Dataset, Labels, Options, Samples};
+use taste_detector::{Detector, ErrorModel};
+use taste_zoo::evaluation::{Set, Truth, learn_errors};
+
+use crate::{args::FitArgs, progress::Bars};
+
+/// How wrong the model is by score, if the calibration samples have labels.
+pub(crate) fn errors(
+    args: &FitArgs,
+    detector: &Detector,
+    path: &Path,
+    options: &Options,
+) -> Result<Option<ErrorModel>> {
+    let labels = match &args.calibration_labels {
+        Some(named) if Path::new(named).is_file() => Some(Labels::open(Path::new(named))?),
+        Some(column) => Some(Labels::column(path, column, options.skip_bad)?),
+        // A table of calibration samples may do without the column of labels.
+        None => args
+            .reading
+            .label_column()
+            .and_then(|column| Labels::column(path, column, options.skip_bad).ok()),
+    };
+    let data = match (&labels, Dataset::open(path, &Options { labels: true, ..options.clone() })) {
+        (None, Ok(data)) => data,
+        _ => Dataset::open(path, options)?,
+    };
+    let truth = match &labels {
+        Some(labels) => Truth::Given(labels),
+        None if has_labels(&data) => Truth::Own,
+        None => return Ok(None),
+    };
+    let set = Set { name: data.name().to_owned(), data: &data, truth };
+    let bars = Bars::new(args.run.quiet());
+    let chunk = args.run.chunk(detector.manifest().model.chunk);
+    let found = learn_errors(detector, &args.run.engine()?, chunk, &set, &bars.progress());
+    drop(bars);
+    match found {
+        // Labels that nobody named may be of something else.
+        Err(_) if args.calibration_labels.is_none() => Ok(None),
+        other => Ok(other?),
+    }
+}
+
+fn has_labels(data: &Dataset) -> bool {
+    let first = data.chunks(1).ok().and_then(|mut chunks| chunks.next());
+    matches!(first, Some(Ok(chunk)) if chunk.labels.is_some())
+}

@@ -1,0 +1,25 @@
+//! Numbers that say how good a detector is, each with an interval at 95 %. One file and one line in [`METRICS`] each.
+
+mod measure;
+
+pub use measure::{Better, Measure, Measured, Metric, Way, correlation, metric, share};
+
+taste_choice::table! {
+    /// Every metric.
+    pub METRICS: [Metric] = {
+        auroc::METRIC,
+        aupr::METRIC,
+        aupr_id::METRIC,
+        fpr95::METRIC,
+        fpr95_ood_positive::METRIC,
+        flagged::METRIC,
+        accuracy::METRIC,
+        failure::METRIC,
+        aurc::METRIC,
+        augrc::METRIC,
+        task_awareness::METRIC,
+    }
+}
+
+#[cfg(test)]
+mod tests;
