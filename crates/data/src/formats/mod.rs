@@ -9,6 +9,7 @@ mod images;
 mod npy;
 mod npz;
 mod parquet;
+mod text;
 
 use std::{
     fmt,
