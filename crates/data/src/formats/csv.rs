@@ -219,7 +219,9 @@ impl Csv {
                     } else {
                         values.truncate(index.len() * width);
                         labels.truncate(index.len());
-                        kept.iter_mut().for_each(|cells| cells.truncate(index.len()));
+                        for cells in &mut kept {
+                            cells.truncate(index.len());
+                        }
                     }
                     lines.rows += 1;
                 }
