@@ -117,10 +117,26 @@ pub(super) fn drift(
     let basis = match answer {
         Answer::Classes | Answer::Binary => without_mean(b.fact(values).shape[1].at(1)),
         Answer::Labels => return Ok(difference),
-        Answer::Numbers => Array2::from_diag(&deviations.mapv(|d| 1.0 / d.max(1e-30))),
+        Answer::Numbers => Array2::from_diag(&inverses(deviations)),
     };
     let basis = stored(b, &basis)?;
     functions::matmul(b, difference, basis)
+}
+
+/// Outputs in deviations from their means: N × K.
+pub(super) fn standardised(
+    b: &mut Build<'_>,
+    values: Id,
+    (mean, deviations): &(Array1<f64>, Array1<f64>),
+) -> Result<Id, OpError> {
+    let mean = stored(b, &mean.clone().insert_axis(Axis(0)))?;
+    let inverse = stored(b, &inverses(deviations).insert_axis(Axis(0)))?;
+    b.formula([values, mean, inverse], |[f, mean, inverse]| (f - mean) * inverse)
+}
+
+/// One over the deviation of every output; zero for one that does not vary.
+fn inverses(deviations: &Array1<f64>) -> Array1<f64> {
+    deviations.mapv(|d| if d > 1e-30 { 1.0 / d } else { 0.0 })
 }
 
 /// log ‖drift‖.
@@ -138,20 +154,18 @@ pub(super) fn divergence(
         Answer::Numbers => return Ok(None),
         Answer::Classes | Answer::Binary => {
             let (at, after) = (Softmax::of(b, values)?, Softmax::of(b, moved)?);
-            let change = b.sub(after.log_p, at.log_p)?;
-            let cost = bregman(b, change)?;
-            b.formula([at.p, cost], |[p, cost]| (p * cost).sum(&[1]))?
+            let costs = costs(b, [at.p, after.p], [at.log_p, after.log_p])?;
+            b.sum(costs, &[1])?
         }
         Answer::Labels => {
             // Both answers of every label.
             let mut total = None;
             for sign in [1.0, -1.0] {
                 let (z, after) = (b.scale(values, sign)?, b.scale(moved, sign)?);
-                let p = functions::sigmoid(b, z)?;
-                let (log_p, log_after) = (log_sigmoid(b, z)?, log_sigmoid(b, after)?);
-                let change = b.sub(log_after, log_p)?;
-                let cost = bregman(b, change)?;
-                let term = b.formula([p, cost], |[p, cost]| (p * cost).sum(&[1]))?;
+                let p = [functions::sigmoid(b, z)?, functions::sigmoid(b, after)?];
+                let logs = [log_sigmoid(b, z)?, log_sigmoid(b, after)?];
+                let costs = costs(b, p, logs)?;
+                let term = b.sum(costs, &[1])?;
                 total = Some(match total {
                     Some(sum) => b.add(sum, term)?,
                     None => term,
@@ -166,9 +180,11 @@ pub(super) fn divergence(
     Ok(Some(log_of(b, kl)?))
 }
 
-/// e^δ − 1 − δ, which KL is the mean of, as Σp′ = Σp: no terms cancel. Near 0 it is a series.
-fn bregman(b: &mut Build<'_>, change: Id) -> Result<Id, OpError> {
+/// p(e^δ − 1 − δ) with δ = log p′ − log p, which KL is the sum of, as Σp′ = Σp: no terms cancel. Near 0 it is a series;
+/// elsewhere it is p′ − p − pδ, as e^δ may overflow where p is zero.
+fn costs(b: &mut Build<'_>, [p, after]: [Id; 2], logs: [Id; 2]) -> Result<Id, OpError> {
     const NEAR: f64 = 0.5;
+    let change = b.sub(logs[1], logs[0])?;
     let limit = b.scalar(NEAR);
     let size = functions::abs(b, change)?;
     let near = functions::at_most(b, size, limit)?;
@@ -179,9 +195,8 @@ fn bregman(b: &mut Build<'_>, change: Id) -> Result<Id, OpError> {
             (4..=9).rev().fold(d * 0.0 + 1.0, |rest, k| rest * d * (1.0 / f64::from(k)) + 1.0);
         d.square() * 0.5 * (nested * d * (1.0 / 3.0) + 1.0)
     })?;
-    b.formula([change, near, series], |[d, near, series]| {
-        let far = d * (1.0 - near);
-        series + (far.then(functions::exp) - 1.0 - far)
+    b.formula([p, after, change, near, series], |[p, after, d, near, series]| {
+        p * series + (after - p - p * d) * (1.0 - near)
     })
 }
 
@@ -215,4 +230,55 @@ pub(super) fn read_directions(weights: &Array2<f64>) -> Option<Array2<f64>> {
     let mean = weights.mean_axis(Axis(0))?;
     let basis = taste_stats::linear::row_space(&(weights - &mean))?;
     (basis.ncols() > 0).then_some(basis)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use taste_graph::{Dim, Fact, Graph, Tensor};
+
+    use super::*;
+
+    /// log KL of answers at samples and after their step, one row each.
+    fn run(answer: Answer, at: &Array2<f64>, after: &Array2<f64>) -> Vec<f64> {
+        let (count, width) = at.dim();
+        let mut graph = Graph::new();
+        let shape = || Fact::float(vec![Dim::BATCH, Dim::from(width)]);
+        let (x, y) = (graph.input("at", shape()), graph.input("after", shape()));
+        let kl = divergence(&mut Build::new(&mut graph), answer, [x, y])
+            .expect("builds")
+            .expect("a divergence");
+        let values = |of: &Array2<f64>| {
+            Tensor::floats(&[count, width], of.iter().copied().collect()).expect("values")
+        };
+        let feeds = HashMap::from([(x, values(at)), (y, values(after))]);
+        let found = graph.eval(&[kl], &feeds, count).expect("runs");
+        found[0].as_float().expect("floats").iter().copied().collect()
+    }
+
+    #[test]
+    fn divergences_are_numbers_for_answers_that_are_as_sure_as_can_be() {
+        // A doubtful answer that stays, one that turns, one so sure of one class that the other has no chance at all.
+        let at = ndarray::arr2(&[[0.2, 0.0], [3.0, -3.0], [2000.0, -2000.0]]);
+        let after = ndarray::arr2(&[[0.2001, 0.0], [-3.0, 3.0], [-1.0, 1.0]]);
+        let p = |z: f64| 1.0 / (1.0 + (-z).exp());
+        let log_p = |z: f64| -((-z).exp().ln_1p());
+        let kl = |a: f64, b: f64| p(a) * (log_p(a) - log_p(b)) + p(-a) * (log_p(-a) - log_p(-b));
+        let found = run(Answer::Classes, &at, &after);
+        assert!((found[1].exp() - kl(6.0, -6.0)).abs() < 1e-9, "{found:?}");
+        assert!((found[2].exp() + log_p(-2.0)).abs() < 1e-9, "{found:?}");
+        let slope = p(0.2) * p(-0.2);
+        assert!((found[0].exp() / (0.5 * slope * 1e-8) - 1.0).abs() < 1e-3, "{found:?}");
+        let found = run(Answer::Labels, &at, &after);
+        let want = kl(3.0, -3.0) + kl(-3.0, 3.0);
+        assert!((found[1].exp() - want).abs() < 1e-9, "{found:?}");
+        assert!((found[2].exp() + 2.0 * log_p(-1.0)).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn an_output_that_never_varied_does_not_count() {
+        let found = inverses(&ndarray::arr1(&[2.0, 0.0]));
+        assert_eq!(found.to_vec(), [0.5, 0.0]);
+    }
 }

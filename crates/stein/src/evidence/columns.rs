@@ -9,7 +9,7 @@ use taste_stats::{
     normal,
 };
 
-use super::density::stored;
+use super::{curve::passed, density::stored};
 use crate::{Error, refused};
 
 /// The noise of the step toward the training data, in deviations of a column: between power and quiet.
@@ -238,8 +238,7 @@ impl Copula {
         let start = stored(b, &self.start.clone().insert_axis(Axis(0)))?;
         let column = b.reshape(u, &[rows, width.into(), Dim::from(1)])?;
         let risen = b.formula([column, from, length, slope], |[u, from, length, slope]| {
-            let reached = (u - from).then(functions::relu);
-            ((reached - (reached - length).then(functions::relu)) * slope).sum(&[2])
+            (passed(u - from, length) * slope).sum(&[2])
         })?;
         let risen = b.reshape(risen, &[rows, width.into()])?;
         let scores = b.add(risen, start)?;
@@ -296,8 +295,9 @@ fn excess(b: &mut Build<'_>, x: Id, [low, high, inverse, varies]: [Id; 4]) -> Re
 
 fn clip(b: &mut Build<'_>, x: Id, low: Id, high: Id) -> Result<Id, OpError> {
     b.formula([x, low, high], |[x, low, high]| {
+        // Exact at both ends, however far x is from them.
         let raised = (x - low).then(functions::relu) + low;
-        raised - (raised - high).then(functions::relu)
+        high - (high - raised).then(functions::relu)
     })
 }
 
@@ -324,4 +324,120 @@ const LEAST: f64 = 1e-12;
 
 fn log_at_least(b: &mut Build<'_>, x: Id, least: f64) -> Result<Id, OpError> {
     b.formula([x], |[x]| ((x - least).then(functions::relu) + least).then(functions::log))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use taste_graph::{Fact, Graph};
+    use taste_stats::random::Random;
+
+    use super::*;
+
+    const WIDTH: usize = 3;
+
+    /// Two columns that go together, and one that does not vary between them.
+    fn rows(count: usize) -> Array2<f64> {
+        let mut random = Random::new(11);
+        let mut rows = Array2::zeros((count, WIDTH));
+        for mut row in rows.outer_iter_mut() {
+            let (a, e) = (random.normal(), random.normal());
+            row.assign(&ndarray::arr1(&[40.0 + 2.0 * a, 7.0, 0.01 * (0.9 * a + 0.5 * e)]));
+        }
+        rows
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "ranges are single precision")]
+    fn ranges(rows: &Array2<f64>) -> Vec<(f32, f32)> {
+        let end = |c: ndarray::ArrayView1<'_, f64>, f: fn(f64, f64) -> f64| {
+            c.iter().copied().reduce(f).unwrap_or_default() as f32
+        };
+        rows.axis_iter(Axis(1)).map(|c| (end(c, f64::min), end(c, f64::max))).collect()
+    }
+
+    /// Samples moved toward the data, and sx, q, qcop and range of each.
+    fn run(columns: &Columns, samples: &[[f64; WIDTH]]) -> (Array2<f64>, Vec<[f64; 4]>) {
+        let mut graph = Graph::new();
+        let x = graph.input("x", Fact::float(vec![Dim::BATCH, Dim::from(WIDTH)]));
+        let built = columns.build(&mut Build::new(&mut graph), x).expect("builds");
+        let count = samples.len();
+        let values = Tensor::floats(&[count, WIDTH], samples.concat()).expect("samples");
+        let wanted = [built.moved, built.sx, built.q, built.qcop, built.range];
+        let found = graph.eval(&wanted, &HashMap::from([(x, values)]), count).expect("runs");
+        let all = |i: usize| -> Vec<f64> {
+            found[i].as_float().expect("floats").iter().copied().collect()
+        };
+        let moved = Array2::from_shape_vec((count, WIDTH), all(0)).expect("a row a sample");
+        let each = [all(1), all(2), all(3), all(4)];
+        (moved, (0..count).map(|i| [each[0][i], each[1][i], each[2][i], each[3][i]]).collect())
+    }
+
+    /// A sample within the data, one beyond their range, one with another constant, one beyond all precision.
+    const SAMPLES: [[f64; WIDTH]; 4] =
+        [[41.0, 7.0, 0.002], [70.0, 7.0, -0.03], [41.0, 8.0, 0.002], [41.0, 7.0, 1e30]];
+
+    #[test]
+    fn numbers_of_a_sample_are_those_of_the_formulas() {
+        let rows = rows(2000);
+        let ranges = ranges(&rows);
+        let columns = Columns::fit(&rows, &ranges).expect("fits");
+        let (moved, found) = run(&columns, &SAMPLES);
+        // The two columns that vary, in deviations.
+        let kept = rows.select(Axis(1), &[0, 2]);
+        let mean = kept.mean_axis(Axis(0)).expect("rows");
+        let deviation = kept.std_axis(Axis(0), 0.0);
+        let (r, _) = ledoit_wolf(&((&kept - &mean) / &deviation));
+        let inverse = linear::inverse(&r).expect("an inverse");
+        let noisy = &r + &(Array2::<f64>::eye(2) * NOISE * NOISE);
+        let filter = r.dot(&linear::inverse(&noisy).expect("an inverse"));
+        let bounds: Vec<(f64, f64)> =
+            [0, 2].map(|j: usize| (f64::from(ranges[j].0), f64::from(ranges[j].1))).to_vec();
+        for (i, sample) in SAMPLES.iter().enumerate() {
+            let x = ndarray::arr1(&[sample[0], sample[2]]);
+            let u = (&x - &mean) / &deviation;
+            let s = inverse.dot(&u);
+            let close = |got: f64, want: f64| (got - want).abs() < 1e-6 * (1.0 + want.abs());
+            assert!(close(found[i][0], s.dot(&s).sqrt().ln()), "sx of {sample:?}");
+            assert!(close(found[i][1], u.dot(&s).ln()), "q of {sample:?}");
+            let clip = |x: &Array1<f64>| {
+                Array1::from_shape_fn(2, |j| x[j].clamp(bounds[j].0, bounds[j].1))
+            };
+            let inside = (clip(&x) - &mean) / &deviation;
+            let want = clip(&(filter.dot(&inside) * &deviation + &mean));
+            assert!(close(moved[[i, 0]], want[0]) && close(moved[[i, 2]], want[1]), "{moved}");
+            assert!(close(moved[[i, 1]], 7.0), "{moved}");
+            let beyond = (0..2)
+                .map(|j| (bounds[j].0 - x[j]).max(x[j] - bounds[j].1).max(0.0) / deviation[j]);
+            let changed = if sample[1] == 7.0 { 0.0 } else { CHANGED };
+            let want = beyond.fold(changed, f64::max).ln_1p();
+            assert!(close(found[i][3], want), "range of {sample:?}: {} {want}", found[i][3]);
+        }
+    }
+
+    #[test]
+    fn ranks_beyond_the_data_are_those_of_their_ends() {
+        let rows = rows(2000);
+        let ranges = ranges(&rows);
+        let columns = Columns::fit(&rows, &ranges).expect("fits");
+        let top = f64::from(ranges[2].1);
+        let (_, found) = run(&columns, &[[41.0, 7.0, top], [41.0, 7.0, 1.0], [41.0, 7.0, 1e30]]);
+        let qcop: Vec<f64> = found.iter().map(|f| f[2]).collect();
+        assert!((qcop[0] - qcop[1]).abs() < 1e-3 && (qcop[1] - qcop[2]).abs() < 1e-9, "{qcop:?}");
+    }
+
+    #[test]
+    fn no_unit_decides() {
+        let rows = rows(500);
+        let units = ndarray::arr1(&[1e4, 1e-3, 1e-4]);
+        let plain = Columns::fit(&rows, &ranges(&rows)).expect("fits");
+        let other = &rows * &units;
+        let scaled = Columns::fit(&other, &ranges(&other)).expect("fits");
+        let samples = SAMPLES.map(|s| [s[0] * units[0], s[1] * units[1], s[2] * units[2]]);
+        let (_, one) = run(&plain, &SAMPLES);
+        let (_, two) = run(&scaled, &samples);
+        for (a, b) in one.iter().flatten().zip(two.iter().flatten()) {
+            assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "{one:?} {two:?}");
+        }
+    }
 }

@@ -86,14 +86,20 @@ impl Components {
     ) -> Result<(), Error> {
         let (answer, values) = (subject.answer, subject.values);
         let mut b = job.draft.build();
+        if !answer.has_classes() {
+            if let Some(doubt) = answers::doubt(&mut b, answer, values)? {
+                self.values.push((kinds::R, doubt));
+            }
+            let off = answers::standardised(&mut b, values, &learnt.outputs)?;
+            self.values.push((kinds::QT, log_square(&mut b, off)?));
+            return Ok(());
+        }
         let linear = subject.head.as_ref().zip(learnt.densities.last()).zip(score);
         let Some(((head, density), s)) = linear else {
             if let Some(doubt) = answers::doubt(&mut b, answer, values)? {
                 self.values.push((kinds::R, doubt));
             }
-            if answer.has_classes() {
-                self.values.push((kinds::E, answers::energy(&mut b, values)?));
-            }
+            self.values.push((kinds::E, answers::energy(&mut b, values)?));
             // Without a head to read from, all directions count.
             if let Some(q3) = self.get(kinds::Q3) {
                 self.values.push((kinds::QT, q3));
@@ -101,29 +107,16 @@ impl Components {
             return Ok(());
         };
         let weights = density.weights(&head.weights);
-        if answer.has_classes() {
-            let softmax = Softmax::of(&mut b, values)?;
-            let found = HeadResiduals::build(&mut b, &softmax, s, &weights)?;
-            self.values.push((kinds::R, log_length(&mut b, found.probabilities)?));
-            self.values.push((kinds::E, found.energy));
-            self.residuals = Some(found.probabilities);
-            if let Some(basis) = answers::read_directions(&weights) {
-                let basis = stored(&mut b, &basis)?;
-                let read = taste_ops::functions::matmul(&mut b, s, basis)?;
-                self.values.push((kinds::QT, log_square(&mut b, read)?));
-                self.drifts = Some(read);
-            }
-        } else {
-            if let Some(doubt) = answers::doubt(&mut b, answer, values)? {
-                self.values.push((kinds::R, doubt));
-            }
-            let (mean, deviation) = &learnt.outputs;
-            let row = |of: &ndarray::Array1<f64>| of.clone().insert_axis(ndarray::Axis(0));
-            let inverse = deviation.mapv(|d| if d > 1e-30 { 1.0 / d } else { 0.0 });
-            let (mean, inverse) = (stored(&mut b, &row(mean))?, stored(&mut b, &row(&inverse))?);
-            let off =
-                b.formula([values, mean, inverse], |[f, mean, inverse]| (f - mean) * inverse)?;
-            self.values.push((kinds::QT, log_square(&mut b, off)?));
+        let softmax = Softmax::of(&mut b, values)?;
+        let found = HeadResiduals::build(&mut b, &softmax, s, &weights)?;
+        self.values.push((kinds::R, log_length(&mut b, found.probabilities)?));
+        self.values.push((kinds::E, found.energy));
+        self.residuals = Some(found.probabilities);
+        if let Some(basis) = answers::read_directions(&weights) {
+            let basis = stored(&mut b, &basis)?;
+            let read = taste_ops::functions::matmul(&mut b, s, basis)?;
+            self.values.push((kinds::QT, log_square(&mut b, read)?));
+            self.drifts = Some(read);
         }
         Ok(())
     }

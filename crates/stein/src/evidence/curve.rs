@@ -1,7 +1,7 @@
 //! How much evidence a component of a sample is: −log of the share of held-out samples that reach it, and a straight line
 //! beyond the 95 % point, where shares can't be counted.
 
-use taste_graph::{Build, Id, OpError, Tensor};
+use taste_graph::{Build, Id, OpError, Tensor, Term};
 use taste_ops::functions;
 use taste_stats::{moments::Summary, quantile::Quantile};
 
@@ -93,14 +93,18 @@ impl Curve {
         let from = row(&self.from, &[1, pieces])?;
         let length = row(&self.length, &[1, pieces])?;
         let slope = row(&self.slope, &[pieces, 1])?;
-        let clipped = b.formula([value, from, length], |[x, from, length]| {
-            let reached = (x - from).then(functions::relu);
-            reached - (reached - length).then(functions::relu)
-        })?;
+        let clipped =
+            b.formula([value, from, length], |[x, from, length]| passed(x - from, length))?;
         let evidence = functions::matmul(b, clipped, slope)?;
         // A maximum may pass over what is no number.
         b.formula([evidence, value], |[e, x]| e + x * 0.0)
     }
+}
+
+/// How much of a piece of this length lies behind a place that is so far from its beginning. Exact for places far beyond
+/// its end.
+pub(super) fn passed<'s>(place: Term<'s>, length: Term<'s>) -> Term<'s> {
+    length - (length - place.then(functions::relu)).then(functions::relu)
 }
 
 /// The evidence of a component, by the curve of its values and, two-sided, that of its negative values.
@@ -222,17 +226,18 @@ mod tests {
         let mut b = Build::new(&mut graph);
         let one = evidence(&mut b, x, &upper, None).expect("builds");
         let two = evidence(&mut b, x, &upper, Some(&lower)).expect("builds");
-        let at = [-4.0, -1.0, 0.0, 0.3, 1.9, 5.0, 400.0, f64::NAN];
-        let feeds = HashMap::from([(x, Tensor::floats(&[8, 1], at.to_vec()).expect("eight"))]);
-        let found = graph.eval(&[one, two], &feeds, 8).expect("runs");
+        // The last number is beyond all that its own precision resolves.
+        let at = [-4.0, -1.0, 0.0, 0.3, 1.9, 5.0, 400.0, 1e30, f64::NAN];
+        let feeds = HashMap::from([(x, Tensor::floats(&[9, 1], at.to_vec()).expect("nine"))]);
+        let found = graph.eval(&[one, two], &feeds, 9).expect("runs");
         let column =
             |i: usize| found[i].as_float().expect("floats").iter().copied().collect::<Vec<_>>();
         let (one, two) = (column(0), column(1));
-        for (i, &v) in at.iter().enumerate().take(7) {
-            assert!((one[i] - upper.at(v)).abs() < 1e-9);
+        for (i, &v) in at.iter().enumerate().take(8) {
+            assert!((one[i] - upper.at(v)).abs() < 1e-9, "{v}: {}", one[i]);
             let want = (upper.at(v).max(lower.at(-v)) - 2.0f64.ln()).max(0.0);
             assert!((two[i] - want).abs() < 1e-9, "{v}: {} {want}", two[i]);
         }
-        assert!(one[7].is_nan() && two[7].is_nan());
+        assert!(one[8].is_nan() && two[8].is_nan());
     }
 }

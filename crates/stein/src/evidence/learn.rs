@@ -16,6 +16,7 @@ use super::{columns::Columns, density::ClassGaussian};
 use crate::{
     Error,
     fields::{Dct, Layout},
+    refused,
 };
 
 /// Training rows that densities are fitted to, and entries of them, at most.
@@ -74,6 +75,9 @@ pub(super) enum Input {
 
 impl Subject {
     pub(super) fn new(job: &mut Job<'_>, answer: Option<Answer>) -> Result<Self, Error> {
+        if let Some(answer) = answer {
+            fits(answer, job.draft.output_name(), job.draft.width())?;
+        }
         let answer = answer.unwrap_or_else(|| job.draft.answer());
         let values = job.draft.answer_values(answer)?;
         let features = job.settings.features.as_deref();
@@ -170,7 +174,10 @@ impl Subject {
             Kind::Other => Input::None,
         };
         let mean = answers.mean_axis(Axis(0)).unwrap_or_default();
-        let deviation = answers.std_axis(Axis(0), 0.0);
+        // Below what single precision resolves an output does not vary.
+        let deviation = ndarray::Zip::from(&answers.std_axis(Axis(0), 0.0))
+            .and(&mean)
+            .map_collect(|d, m| if *d > 1e-6 * m.abs() { *d } else { 0.0 });
         Ok(Learnt { densities, input, outputs: (mean, deviation), by_labels })
     }
 
@@ -195,5 +202,19 @@ impl Subject {
         let shape = job.draft.build().fact(id).shape.clone();
         let width: usize = shape.iter().skip(1).map(|d| d.at(1)).product();
         Ok(job.draft.build().reshape(id, &[shape[0], Dim::from(width)])?)
+    }
+}
+
+/// Whether an output of so many entries can hold what it is said to hold.
+fn fits(answer: Answer, name: &str, width: usize) -> Result<(), Error> {
+    match answer {
+        Answer::Classes if width < 2 => Err(refused(format!(
+            "{name:?} has one entry, and the logits of classes are two or more; one number that stands for two classes \
+             is a binary answer"
+        ))),
+        Answer::Binary if width != 1 => Err(refused(format!(
+            "{name:?} has {width} entries, and a binary answer is one; several are the logits of classes, or labels"
+        ))),
+        _ => Ok(()),
     }
 }

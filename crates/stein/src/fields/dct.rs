@@ -285,7 +285,7 @@ impl Dct {
         let high = self.layout.per_channel(b, x, &ends(|r| r.1))?;
         b.formula([x, s, squares, low, high], |[x, s, squares, low, high]| {
             let moved = (x + squares * s - low).then(functions::relu) + low;
-            moved - (moved - high).then(functions::relu)
+            high - (high - moved).then(functions::relu)
         })
     }
 
