@@ -145,7 +145,9 @@ fn shown(table: &table::Table) -> Table {
     let Some((head, rows)) = table.rows().split_first() else { return Table::default() };
     let right: Vec<usize> = (1..head.len()).collect();
     let mut shown = Table::new(head.clone()).right(&right);
-    rows.iter().for_each(|row| shown.row(row.clone()));
+    for row in rows {
+        shown.row(row.clone());
+    }
     shown
 }
 
@@ -178,7 +180,7 @@ fn histogram(score: &ScoreReport) -> Histogram {
         groups.push((name, score.sets.iter().collect()));
     }
     let all: Vec<&SetReport> = std::iter::once(&score.id).chain(&score.sets).collect();
-    let positive = all.iter().flat_map(|s| &s.quantiles).all(|v| !(*v <= 0.0));
+    let positive = all.iter().flat_map(|s| &s.quantiles).all(|v| *v > 0.0);
     let upper = |s: &SetReport, share: f64| s.quantile(share).unwrap_or(0.0);
     let far = all.iter().any(|s| upper(s, 0.9) > 10.0 * upper(&score.id, 0.95));
     let value = |v: f64| if far && positive { v.log10() } else { v };

@@ -64,7 +64,9 @@ fn single(
     let information = one::information(shift, detector, top.max(1));
     if !information.rows().is_empty() {
         let mut table = Table::new(["", "moved by", "", "what it is"]).right(&[1]);
-        information.rows().iter().for_each(|row| table.row(row.clone()));
+        for row in information.rows() {
+            table.row(row.clone());
+        }
         let words = "None of this decides; it helps to find out what happened.";
         page = page.section(Section::new("For information").paragraph(words).table(&table));
     }
