@@ -57,12 +57,16 @@ fn verdict(report: &Report<'_>) -> (Tone, String, String) {
     let Some((judged, score, auroc)) = best.and_then(|(j, s)| Some((j, s, mean(s)?))) else {
         return (Tone::Warning, "No AUROC could be computed".to_owned(), String::new());
     };
-    let name =
-        if report.detectors.len() > 1 { format!("{}: ", judged.name()) } else { String::new() };
+    let name = if report.detectors.len() > 1 {
+        format!("Best: {}, ", judged.name())
+    } else {
+        String::new()
+    };
     let sets = count(score.all.sets, "shifted set");
     let headline = match score.all.sets {
         1 => format!("{name}AUROC {auroc:.3}"),
-        _ => format!("{name}Mean AUROC {auroc:.3} over {sets}"),
+        _ if name.is_empty() => format!("Mean AUROC {auroc:.3} over {sets}"),
+        _ => format!("{name}mean AUROC {auroc:.3} over {sets}"),
     };
     let flagged = score.id.value("flagged").zip(judged.found.alpha);
     let detail = flagged.map_or_else(String::new, |(flagged, alpha)| {
@@ -94,7 +98,7 @@ fn beside(report: &Report<'_>) -> Section {
     };
     row("mean of all sets", &mean);
     let first = columns[0].1;
-    for (i, group) in first.groups.iter().enumerate() {
+    for (i, group) in first.groups.iter().enumerate().filter(|(_, group)| group.sets > 1) {
         let name = format!("mean of group {} ({})", group.name, count(group.sets, "set"));
         row(&name, &|s| s.groups.get(i)?.means.get("auroc").copied());
     }

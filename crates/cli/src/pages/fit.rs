@@ -5,7 +5,7 @@ use std::path::Path;
 use taste_detector::{Detector, Level, Manifest, Role};
 use taste_report::{Page, Section, Table, Tone};
 
-use super::{commands, decision_in_words, facts, file_name, histogram, meanings};
+use super::{commands, decision_in_words, facts, file_name, histogram, larger_means, meanings};
 use crate::{
     sheet,
     table::{count, grouped},
@@ -119,7 +119,7 @@ fn decision(detector: &Detector, words: &[String]) -> Section {
             decision.threshold,
             &[],
         ),
-        "How much a sample matters to the model: the score of every calibration sample.",
+        format!("The further to the right, {}.", larger_means(detector.manifest())),
     );
     match detector.novelty_calibration() {
         Some(novelty) => section.figure(

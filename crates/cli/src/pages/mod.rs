@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use taste_detector::{Decision, Detector, Manifest};
+use taste_detector::{Decision, Detector, Manifest, Role};
 use taste_report::{Histogram, Page, Section, Table};
 use taste_stats::beta_binomial;
 
@@ -82,6 +82,20 @@ fn facts(rows: impl IntoIterator<Item = (String, String)>) -> Table {
         table.row([name, value]);
     }
     table
+}
+
+/// Whether the score asks what matters to the model, and not only how far out a sample is.
+fn is_task_aware(manifest: &Manifest) -> bool {
+    manifest.parts.iter().any(|p| matches!(p.role, Role::Evidence | Role::Residual))
+}
+
+/// What a larger score means.
+fn larger_means(manifest: &Manifest) -> &'static str {
+    if is_task_aware(manifest) {
+        "the more a sample matters to the model"
+    } else {
+        "the further out a sample is"
+    }
 }
 
 /// What the terms of the score say, where it has terms.

@@ -113,7 +113,7 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
 fn levelled(figure: Intervals, report: &Report<'_>) -> Intervals {
     let figure = figure.label("effect (standard deviations)");
     match report.least_effect {
-        least if least > 0.0 => figure.level(least, "counts from here on"),
+        least if least > 0.0 => figure.level(0.0, "").level(least, "counts from here on"),
         _ => figure.level(0.0, "no effect"),
     }
 }
@@ -134,9 +134,11 @@ fn several(
     noun: &str,
 ) -> Page {
     let found = batches.iter().filter(|b| b.shift.is_shift()).count();
-    let headline = match found {
-        0 => format!("No shift seen in {}", count(batches.len(), noun)),
-        n => format!("{n} of {} differ", count(batches.len(), noun)),
+    let negligible = batches.iter().filter(|b| b.shift.verdict == Verdict::Negligible).count();
+    let headline = match (found, negligible) {
+        (0, 0) => format!("No shift seen in {}", count(batches.len(), noun)),
+        (0, n) => format!("No shift that counts in {}, {n} negligible", count(batches.len(), noun)),
+        (n, _) => format!("{n} of {} differ", count(batches.len(), noun)),
     };
     let tone = if found > 0 {
         Tone::Alarm
@@ -197,13 +199,12 @@ fn over_batches(batches: &[Tested], report: &Report<'_>) -> Section {
 fn list(batches: &[Tested], report: &Report<'_>, detector: &Detector) -> Section {
     let first = report.by.as_deref().unwrap_or("batch");
     let estimated = batches.iter().any(|b| b.shift.estimate.is_some());
-    let mut head =
-        vec![first, "samples", "flagged", "effect and 95 % interval", "adjusted p", "verdict"];
+    let mut head = vec![first, "flagged", "effect (95 % interval)", "adjusted p", "verdict"];
     head.extend(estimated.then_some("answers, estimated"));
     let reasoned = batches.iter().any(|b| !b.shift.reasons.is_empty());
     head.extend(reasoned.then_some("largest reasons (SD)"));
     let last = head.len() - usize::from(reasoned);
-    let mut table = Table::new(head).right(&[1, 2, 3, 4, last]);
+    let mut table = Table::new(head).right(&[1, 2, 3, last]);
     let mut left_out = 0;
     for (i, (batch, name)) in batches.iter().zip(names(batches)).enumerate() {
         if i >= LISTED && !batch.shift.is_shift() {
@@ -254,8 +255,11 @@ fn row(name: String, batch: &Tested, estimated: bool) -> Vec<String> {
         .map_or_else(String::new, |(low, high)| format!(" ({} to {})", signed(low), signed(high)));
     let mut row = vec![
         name,
-        shift.samples.to_string(),
-        percent(shift.flagged as f64 / shift.samples.max(1) as f64),
+        format!(
+            "{} of {}",
+            percent(shift.flagged as f64 / shift.samples.max(1) as f64),
+            shift.samples
+        ),
         format!("{}{interval}", signed(shift.effect)),
         p_value(shift.adjusted_p_value),
         verdict.to_owned(),

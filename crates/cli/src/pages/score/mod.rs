@@ -10,7 +10,7 @@ use std::path::Path;
 use taste_report::{Bars, Histogram, Page, Scatter, Section, Table, Tone};
 use taste_stats::conformal::{Calibration, Rule};
 
-use super::{file_name, histogram, meanings, percent, usual_count};
+use super::{file_name, histogram, is_task_aware, larger_means, meanings, percent, usual_count};
 use crate::table::{count, grouped};
 use gather::{Quarter, Seen};
 
@@ -55,19 +55,22 @@ impl Scored<'_> {
         );
         let (tone, comment) = if self.flagged > high {
             let tone = if share > 2.0 * alpha { Tone::Alarm } else { Tone::Warning };
-            (
-                tone,
-                "That is more than chance explains: these data differ from the calibration data in a way that matters to \
-                 the model, or the model knows the calibration data better than new data.",
-            )
+            let aware = is_task_aware(self.detector.manifest());
+            let way = if aware { " in a way that matters to the model" } else { "" };
+            let comment = format!(
+                "That is more than chance explains: these data differ from the calibration data{way}, or the model knows \
+                 the calibration data better than new data."
+            );
+            (tone, comment)
         } else if self.detector.flags_too_few(self.flagged, self.samples) {
             (
                 Tone::Warning,
                 "That is far fewer than chance explains: samples look more ordinary than calibration samples, as training \
-                 data, copies, stuck sensors and saturated outputs do.",
+                 data, copies, stuck sensors and saturated outputs do."
+                    .to_owned(),
             )
         } else {
-            (Tone::Ok, "That is as usual.")
+            (Tone::Ok, "That is as usual.".to_owned())
         };
         (tone, headline, self.with_bad(&format!("{expected} {comment}")))
     }
@@ -84,7 +87,8 @@ impl Scored<'_> {
     }
 
     fn scores(&self, data: &Path) -> Section {
-        let (name, decision) = (file_name(data), &self.detector.manifest().decision);
+        let manifest = self.detector.manifest();
+        let (name, decision) = (file_name(data), &manifest.decision);
         let values = |of: &dyn Fn(&Seen) -> f64| self.drawn().map(of).collect::<Vec<f64>>();
         let mut section = Section::new("Scores").figure(
             &histogram(
@@ -94,7 +98,7 @@ impl Scored<'_> {
                 decision.threshold,
                 &[(&name, values(&|s| s.score))],
             ),
-            self.caption("The further to the right, the more a sample matters to the model."),
+            self.caption(&format!("The further to the right, {}.", larger_means(manifest))),
         );
         if let (Some(calibration), Some(_)) =
             (self.detector.novelty_calibration(), decision.novelty_threshold)
