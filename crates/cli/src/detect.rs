@@ -26,7 +26,12 @@ impl<'a> Detection<'a> {
 
     /// Opens data for the detector.
     pub(crate) fn open(&self, path: &Path) -> Result<Dataset> {
-        Ok(self.detector.open_data(path, self.args.skip_bad)?)
+        self.open_keeping(path, &[])
+    }
+
+    /// The same, with columns of a table that come along as text.
+    pub(crate) fn open_keeping(&self, path: &Path, keep: &[String]) -> Result<Dataset> {
+        Ok(self.detector.open_keeping(path, self.args.skip_bad, keep)?)
     }
 
     /// How many samples go through the engine at once.

@@ -26,9 +26,24 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
             args.model.display()
         );
     }
-    let (method, named) = args.method_and_options(quiet);
+    let like = args.like.as_deref().map(Detector::open).transpose()?;
+    let (method, named) = match &like {
+        Some(like) => {
+            let method = &like.manifest().method;
+            (method.written.clone(), method.options.clone())
+        }
+        None => args.method_and_options(quiet),
+    };
     let method = taste_catalog::method(&method, &named)?;
-    let options = args.reading.options(sample_shape(&model)?)?;
+    let sample_shape = sample_shape(&model)?;
+    let options = match &like {
+        Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
+        None => args.reading.options(sample_shape)?,
+    };
+    let settings = match &like {
+        Some(like) => like.manifest().settings.clone(),
+        None => args.settings()?,
+    };
     let needs = method.needs();
     let needed = needs.labels;
     let train = labelled(&args.data, &options, needed, needs.uses_labels)?;
@@ -43,7 +58,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
     let bars = Bars::new(quiet);
     let detector = Fit::new(&model, method)
-        .settings(args.settings()?)
+        .settings(settings)
         .engine(args.run.engine()?)
         .reading(options.clone(), train.holds_bytes())
         .progress(&bars.progress())
@@ -117,7 +132,8 @@ fn check_apart(args: &FitArgs) -> Result<()> {
 }
 
 impl FitArgs {
-    /// The method and the options that belong to it: stein where one of its options is given. `--method` once named what is now `--laplacian-method`.
+    /// The method and the options that belong to it: stein where one of its options is given. `--method` once named what
+    /// is now `--laplacian-method`.
     fn method_and_options(&self, quiet: bool) -> (String, Named) {
         let mut named = Named::new();
         let options = [

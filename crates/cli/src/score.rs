@@ -31,6 +31,8 @@ struct Summary<'a> {
     #[serde(skip)]
     beyond: String,
     alpha: Option<f64>,
+    /// Whether far fewer samples are flagged than of calibration samples.
+    too_few_flagged: bool,
     file: Option<&'a Path>,
 }
 
@@ -63,6 +65,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         novelty_threshold: decision.novelty_threshold,
         beyond: crate::edit::beyond(decision),
         alpha: decision.alpha,
+        too_few_flagged: detector.flags_too_few(flagged, samples),
         file: args.out.as_deref(),
     };
     if !with.run.quiet() {
@@ -168,6 +171,12 @@ impl Summary<'_> {
             self.flagged,
             self.beyond
         ));
+        if self.too_few_flagged {
+            tell(
+                "note: far fewer samples are flagged than of calibration samples: they look too ordinary, as stuck sensors \
+                 and saturated outputs do; taste test looks at the batch as a whole",
+            );
+        }
         if self.not_finite > 0 {
             let samples = match self.not_finite {
                 1 => "1 sample has".to_owned(),

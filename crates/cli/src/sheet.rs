@@ -104,6 +104,15 @@ fn plain(facts: &mut Table, manifest: &Manifest) {
     facts.row(["method".to_owned(), said]);
 }
 
+/// What a term of the score means, if the method says so.
+pub(crate) fn meaning(manifest: &Manifest, term: &str) -> Option<String> {
+    let facts = &manifest.method.facts;
+    let terms = ["evidence", "novelty"].map(|key| facts[key].as_array());
+    let mut terms = terms.into_iter().flatten().flatten();
+    let found = terms.find(|c| c["name"].as_str() == Some(term))?;
+    found["about"].as_str().map(str::to_owned)
+}
+
 /// The components of directed evidence.
 fn evidence(facts: &mut Table, manifest: &Manifest) {
     let said = &manifest.method.facts;

@@ -9,6 +9,8 @@ pub(crate) struct Selection {
     pub(crate) taken: Vec<usize>,
     /// The column of the labels, if they are wanted.
     pub(crate) label: Option<usize>,
+    /// The columns that come along as text.
+    pub(crate) kept: Vec<usize>,
 }
 
 /// Chooses among the columns of a file; `numbers_of_rows` is one that only counts them. Without names of its own, a
@@ -44,9 +46,14 @@ pub(crate) fn select(
             None => absent.push(name),
         }
     }
+    let kept = options.keep.iter().map(|name| find(name)?.ok_or_else(|| missing(name)));
+    let kept: Vec<usize> = kept.collect::<Result<_, _>>()?;
     let taken: Vec<usize> = if options.columns.is_empty() {
         left_out.extend(numbers_of_rows);
-        (0..all.len()).filter(|i| !left_out.contains(i)).collect()
+        let rest: Vec<usize> = (0..all.len()).filter(|i| !left_out.contains(i)).collect();
+        // A column that only comes along is no part of a sample, if the model takes as many as there are without it.
+        let without: Vec<usize> = rest.iter().copied().filter(|i| !kept.contains(i)).collect();
+        if fits(&without) { without } else { rest }
     } else {
         let chosen = options.columns.iter().map(|name| find(name)?.ok_or_else(|| missing(name)));
         let chosen: Vec<usize> = chosen.collect::<Result<_, _>>()?;
@@ -55,6 +62,6 @@ pub(crate) fn select(
     match absent.first() {
         Some(name) if !fits(&taken) => Err(missing(name)),
         _ if taken.is_empty() => Err(Problem::NoColumnsLeft(all.to_vec())),
-        _ => Ok(Selection { taken, label: label.filter(|_| options.labels) }),
+        _ => Ok(Selection { taken, label: label.filter(|_| options.labels), kept }),
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use taste_files::message::shape;
 
 use crate::{
-    Chunk, Chunks, Error, Keep, Labels, Options, Samples, formats,
+    Chunk, Chunks, Error, Keep, Labels, Options, Problem, Samples, formats,
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
@@ -55,6 +55,11 @@ impl Dataset {
         };
         let name = path.display().to_string();
         let prepared = |source: Box<dyn Source>| {
+            let facts = source.facts();
+            if let (Some(column), None, None) = (options.keep.first(), &facts.columns, &facts.taken)
+            {
+                return Err(Error::new(&name, Problem::NoTable(column.clone())));
+            }
             let prepare = Prepare::new(&name, source.facts(), options)?;
             Ok(File { source, prepare })
         };
@@ -265,7 +270,8 @@ impl Pass<'_> {
                 }
                 let index = batch.index.iter().map(|own| self.first + own).collect();
                 let values = part.prepare.apply(batch.values);
-                return Ok(Some(Chunk { index, values, labels: batch.labels }));
+                let (labels, kept) = (batch.labels, batch.kept);
+                return Ok(Some(Chunk { index, values, labels, kept }));
             }
             self.first += part.source.count().unwrap_or(0);
             self.current = None;

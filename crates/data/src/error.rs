@@ -65,6 +65,17 @@ pub enum Problem {
         /// The type that the file gives it.
         holds: String,
     },
+    /// A column that comes along as text and has none.
+    #[error("column {column:?} holds {holds}, not text, numbers or dates")]
+    NotText {
+        /// Its name.
+        column: String,
+        /// The type that the file gives it.
+        holds: String,
+    },
+    /// Columns are asked for by name, and the file is no table.
+    #[error("no column {0:?}, as it is not a table: CSV and Parquet files have columns")]
+    NoTable(String),
     /// Labels that are no classes, or do not go with the samples.
     #[error("{0}")]
     Labels(String),
@@ -174,7 +185,9 @@ impl Problem {
             Self::NoColumn { .. }
             | Self::RepeatedColumn(_)
             | Self::NoColumnsLeft(_)
-            | Self::NotNumbers { .. } => ErrorKind::Column,
+            | Self::NotNumbers { .. }
+            | Self::NotText { .. }
+            | Self::NoTable(_) => ErrorKind::Column,
             Self::Labels(_) => ErrorKind::Label,
             Self::ImageSize { .. } | Self::Shape { .. } => ErrorKind::Shape,
             Self::Setting(_) => ErrorKind::Setting,

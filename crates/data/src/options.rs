@@ -24,6 +24,10 @@ pub struct Options {
     pub columns: Vec<String>,
     /// The columns of a table to leave out.
     pub exclude: Vec<String>,
+    /// Columns of a table that come along as text, whether they are taken or not: see [`Chunk::kept`](crate::Chunk::kept).
+    /// Not stored with a detector, as they are a matter of one data set.
+    #[serde(skip)]
+    pub keep: Vec<String>,
     /// Leaves out images and lines that can't be read, see [`Dataset::skipped`](crate::Dataset::skipped).
     pub skip_bad: bool,
     /// Height and width that images are brought to.

@@ -5,7 +5,7 @@ use std::fmt;
 use ndarray::{ArrayD, Axis};
 use taste_files::message::shape;
 
-use crate::{Error, Keep, Layout, Problem};
+use crate::{Error, Keep, Layout, Problem, samples::chosen};
 
 /// What is known of a file once it is open.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Rows {
     pub(crate) index: Vec<usize>,
     pub(crate) values: ArrayD<f32>,
     pub(crate) labels: Option<Vec<i64>>,
+    /// The text of every column that comes along.
+    pub(crate) kept: Vec<Vec<String>>,
 }
 
 impl Rows {
@@ -43,6 +45,7 @@ impl Rows {
             index: positions.iter().map(|&i| self.index[i]).collect(),
             values: self.values.select(Axis(0), &positions),
             labels: self.labels.map(|all| positions.iter().map(|&i| all[i]).collect()),
+            kept: chosen(&self.kept, &positions),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorModel, Finding, Goal, KeptRows, Role, Settings};
+use crate::{ErrorModel, Finding, Goal, KeptRows, Named, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -73,6 +73,9 @@ pub struct MethodFacts {
     pub name: String,
     /// How it is written, with every choice.
     pub written: String,
+    /// The options that were given beside it.
+    #[serde(default)]
+    pub options: Named,
     /// What it says of the fit; what that is depends on the method.
     pub facts: serde_json::Value,
 }

@@ -24,6 +24,11 @@ pub trait Method: fmt::Debug + Send + Sync {
         self.name().to_owned()
     }
 
+    /// The options beside its name that [`Family::read`] would read again.
+    fn options(&self) -> Named {
+        Named::new()
+    }
+
     /// What it needs of the data.
     fn needs(&self) -> Needs;
 
@@ -221,7 +226,7 @@ pub trait Family: Entry + Send + Sync {
 }
 
 /// Options that are given by name beside the method: a target, a score model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named(BTreeMap<String, String>);
 
 impl Named {

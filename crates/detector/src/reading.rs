@@ -18,8 +18,19 @@ impl Detector {
 
     /// Opens data for the detector. With `skip_bad`, what can't be read is left out.
     pub fn open_data(&self, path: &Path, skip_bad: bool) -> Result<Dataset, Error> {
+        self.open_keeping(path, skip_bad, &[])
+    }
+
+    /// The same, with columns of a table that come along as text, whether the model takes them or not.
+    pub fn open_keeping(
+        &self,
+        path: &Path,
+        skip_bad: bool,
+        keep: &[String],
+    ) -> Result<Dataset, Error> {
         let mut options = self.reading();
         options.skip_bad |= skip_bad;
+        options.keep = keep.to_vec();
         Ok(Dataset::open(path, &options)?)
     }
 }

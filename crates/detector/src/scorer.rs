@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndarray::{Array2, ArrayD, ArrayViewD, Axis, Slice};
+use ndarray::{Array2, ArrayD, ArrayViewD, Axis};
 use taste_engine::{Batch, Session, Value};
 
 use crate::{Detector, Engine, Error, refused};
@@ -59,21 +59,27 @@ impl Scores {
     /// Those of some samples, from `start` up to `end`.
     #[must_use]
     pub fn rows(&self, start: usize, end: usize) -> Self {
-        let span = || Slice::from(start..end);
+        self.select(&(start..end).collect::<Vec<_>>())
+    }
+
+    /// Those of the samples at some positions.
+    #[must_use]
+    pub fn select(&self, positions: &[usize]) -> Self {
+        let chosen = |values: &[f32]| positions.iter().map(|&i| values[i]).collect::<Vec<_>>();
         let part = |(name, values): &(String, Array2<f32>)| {
-            (name.clone(), values.slice_axis(Axis(0), span()).to_owned())
+            (name.clone(), values.select(Axis(0), positions))
         };
         Self {
-            score: self.score[start..end].to_vec(),
-            p_value: self.p_value[start..end].to_vec(),
-            flag: self.flag[start..end].to_vec(),
-            novelty: self.novelty.as_ref().map(|n| Novelty {
-                score: n.score[start..end].to_vec(),
-                p_value: n.p_value[start..end].to_vec(),
-            }),
+            score: chosen(&self.score),
+            p_value: chosen(&self.p_value),
+            flag: positions.iter().map(|&i| self.flag[i]).collect(),
+            novelty: self
+                .novelty
+                .as_ref()
+                .map(|n| Novelty { score: chosen(&n.score), p_value: chosen(&n.p_value) }),
             parts: self.parts.iter().map(part).collect(),
-            map: self.map.as_ref().map(|m| m.slice_axis(Axis(0), span()).to_owned()),
-            prediction: self.prediction.as_ref().map(|p| p.slice_axis(Axis(0), span()).to_owned()),
+            map: self.map.as_ref().map(|m| m.select(Axis(0), positions)),
+            prediction: self.prediction.as_ref().map(|p| p.select(Axis(0), positions)),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Statistics that know nothing of models: random numbers, moments, quantiles, distributions, permutation tests,
-//! intervals, ranks, conformal p-values, and the few factorisations of matrices that they need.
+//! intervals, ranks, conformal p-values, the evidence of batches, and the few factorisations of matrices that they need.
 //!
 //! Whatever is drawn at random depends on the seed alone: not on the platform, nor on the number of threads.
 
@@ -10,7 +10,9 @@ mod bisect;
 pub mod conformal;
 pub mod covariance;
 mod error;
+pub mod evidence;
 pub mod interval;
+pub mod kolmogorov;
 pub mod linear;
 pub mod logistic;
 pub mod moments;

@@ -90,7 +90,7 @@ impl Family for Stein {
         if let Some(text) = named.get("laplacian-method") {
             settings.laplacian = text.parse()?;
         }
-        Ok(Arc::new(SteinMethod::new(settings)))
+        Ok(Arc::new(SteinMethod { settings, options: named.clone() }))
     }
 }
 
@@ -98,18 +98,24 @@ impl Family for Stein {
 #[derive(Clone, Debug)]
 pub struct SteinMethod {
     settings: Settings,
+    /// What it was read from, if it was read.
+    options: Named,
 }
 
 impl SteinMethod {
     /// With these choices.
     pub fn new(settings: Settings) -> Self {
-        Self { settings }
+        Self { settings, options: Named::new() }
     }
 }
 
 impl Method for SteinMethod {
     fn name(&self) -> &str {
         CHOICE.name
+    }
+
+    fn options(&self) -> Named {
+        self.options.clone()
     }
 
     fn needs(&self) -> Needs {

@@ -136,6 +136,7 @@ impl DataArgs {
             label: None,
             columns: self.columns.clone(),
             exclude,
+            keep: Vec::new(),
             skip_bad: self.skip_bad,
             resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,

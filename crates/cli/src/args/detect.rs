@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use taste_detector::Goal;
+use taste_detector::{
+    Goal,
+    shift::{By, TestSettings},
+};
 use taste_stats::conformal::Rule;
 
 use super::{EngineArgs, RunArgs};
@@ -46,13 +49,21 @@ pub(crate) struct ScoreArgs {
 
 /// Test whether batches differ from the calibration data, effect size first
 ///
-/// Each data set is one batch, or is cut into batches with --batch-size. With several batches, p-values are adjusted for
-/// their number (Holm). Exit code 1 if any batch differs.
+/// One number decides, whatever the method: the mean evidence of the score. The evidence of a sample is -log of the share
+/// of calibration and batch samples whose score is at least its own; the effect is the mean of the batch less that of the
+/// calibration samples, in their standard deviations (SD). A batch is a shift if chance does not explain that it is
+/// further out (a permutation test) and the nearer end of the effect's 95 % interval reaches --least-effect. All else that
+/// is printed is for information. Samples without a score count as furthest out.
+///
+/// Each data set is one batch, or is cut with --batch-size or --by. With several batches, p-values are adjusted for
+/// their number (Holm). Exit code 1 if any batch is a shift.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   taste test detector.onnx today.npy
   taste test detector.onnx monday.npy tuesday.npy wednesday.npy
+  taste test detector.onnx table.csv --by site             a test for every value of a column
+  taste test detector.onnx table.csv --by date:month       a test for every month
   taste test detector.onnx stream.csv --batch-size 500 --json")]
 pub(crate) struct TestArgs {
     #[command(flatten)]
@@ -63,17 +74,21 @@ pub(crate) struct TestArgs {
     /// Cut each data set into batches of this many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) batch_size: Option<u32>,
-    /// A batch differs if its adjusted p-value is at most this [default: that of the detector, or 0.05]
+    /// Divide a table by the values of a column, which the model need not take; of dates such as 2024-05-17 by year, month
+    /// or day
+    #[arg(long, value_name = "COLUMN[:year|:month|:day]", conflicts_with = "batch_size")]
+    pub(crate) by: Option<By>,
+    /// A batch is a shift only if its adjusted p-value is at most this [default: that of the detector, or 0.05]
     #[arg(long, value_name = "SHARE")]
     pub(crate) alpha: Option<f64>,
-    /// Let a shift pass that is smaller than this, in standard deviations of calibration samples: large batches show
-    /// differences that matter to no one
-    #[arg(long, value_name = "SD", default_value_t = 0.0, allow_negative_numbers = true)]
+    /// A batch is a shift only if the nearer end of its effect's interval is at least this, in SD; of a batch too small
+    /// for an interval the effect itself. With 0, the p-value alone decides
+    #[arg(long, value_name = "SD", default_value_t = TestSettings::LEAST_EFFECT, allow_negative_numbers = true)]
     pub(crate) least_effect: f64,
     /// Random splits of batch and calibration samples that the batch is compared with
     #[arg(long, value_name = "N", default_value_t = 1999, value_parser = clap::value_parser!(u32).range(19..=1_000_000))]
     pub(crate) permutations: u32,
-    /// Columns or pixels to list, those first that carry most of the shift
+    /// Reasons, columns and pixels to list, those first that moved most
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) top: usize,
     /// The seed of the permutations

@@ -32,6 +32,13 @@ pub(crate) struct FitArgs {
     /// estimate the accuracy of batches without labels [default: the column of --labels, or labels beside the samples]
     #[arg(long, value_name = "FILE|COLUMN", requires = "calibration")]
     pub(crate) calibration_labels: Option<String>,
+    /// Repeat every setting of this detector, for a model that was trained again
+    #[arg(long, value_name = "DETECTOR.onnx", conflicts_with_all = [
+        "method", "goal", "score_model", "target", "output", "features", "operator", "aggregate", "tail", "baseline",
+        "precondition", "laplacian_method", "score_input", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
+        "seed", "memory", "layout", "raw", "mean", "std", "resize", "pad", "columns", "exclude",
+    ])]
+    pub(crate) like: Option<PathBuf>,
     /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", help_heading = "Method")]
     pub(crate) method: Option<String>,

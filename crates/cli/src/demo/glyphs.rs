@@ -145,7 +145,7 @@ fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result
             logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
         let scores = scorer.score(glyphs.images.view())?;
         let mut batch = Batch::new(detector, seed);
-        batch.add(&scores)?;
+        batch.add(&glyphs.images.view(), &scores)?;
         tests.test(change.name(), 0, &batch)?;
         let accuracy = accuracy(&predicted, &glyphs.labels);
         rows.push((change, glyphs, predicted, scores, accuracy));
@@ -158,7 +158,7 @@ fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result
         tested,
         accuracy,
     };
-    Ok(rows.into_iter().zip(tests.finish()).map(row).collect())
+    Ok(rows.into_iter().zip(tests.finish().batches).map(row).collect())
 }
 
 fn largest<'a>(values: impl Iterator<Item = &'a f32>) -> usize {

@@ -45,7 +45,7 @@ struct OfShift {
     samples: usize,
     accuracy: Option<f64>,
     harm: Harm,
-    /// Of the quantity that moved most clearly, in standard deviations of calibration samples.
+    /// Of the mean evidence, in standard deviations of calibration samples.
     effect: f64,
     flagged: f64,
     p_value: f64,
@@ -67,7 +67,7 @@ impl<'a> Report<'a> {
             samples: row.shift().samples,
             accuracy: row.accuracy,
             harm: Harm::of(row, found.usual()),
-            effect: row.shift().effect(),
+            effect: row.shift().effect,
             flagged: row.flagged(),
             p_value: row.shift().p_value,
             adjusted_p_value: row.shift().adjusted_p_value,

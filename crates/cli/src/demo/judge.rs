@@ -1,6 +1,7 @@
 //! What the results amount to, in words.
 
 use serde::Serialize;
+use taste_detector::shift::Verdict;
 
 use super::glyphs::{Found, Row};
 
@@ -45,7 +46,7 @@ impl Harm {
 pub(super) enum Answer {
     /// Nothing that chance would not explain.
     Quiet,
-    /// The batch differs, by little.
+    /// The batch differs, and not surely by much.
     Small,
     /// The batch differs.
     Shift,
@@ -53,10 +54,10 @@ pub(super) enum Answer {
 
 impl Answer {
     pub(super) fn of(row: &Row) -> Self {
-        match (row.tested.shifted, row.tested.seen) {
-            (true, _) => Self::Shift,
-            (false, true) => Self::Small,
-            (false, false) => Self::Quiet,
+        match row.shift().verdict {
+            Verdict::Shift => Self::Shift,
+            Verdict::Negligible => Self::Small,
+            Verdict::None => Self::Quiet,
         }
     }
 

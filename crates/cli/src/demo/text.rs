@@ -63,7 +63,7 @@ fn shifts(found: &Found) -> Table {
             row.change.name().to_owned(),
             row.accuracy.map_or_else(|| "-".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
             Harm::of(row, found.usual()).words().to_owned(),
-            format!("{:+.2}", row.shift().effect()),
+            format!("{:+.2}", row.shift().effect),
             format!("{:.1} %", 100.0 * row.flagged()),
             format!("{:.4}", row.shift().adjusted_p_value),
             Answer::of(row).words().to_owned(),

@@ -15,7 +15,7 @@ use ndarray::{ArrayD, Axis};
 use serde::Serialize;
 use taste_data::{Dataset, Samples};
 use taste_detector::{
-    Detector, Error, MapFacts, Scores, channel_axis,
+    Detector, Error, MapFacts, PartFacts, Role, Scores, channel_axis,
     explain::{Chosen, EntryPart as Part, Sizes, entry_names, in_deviations, largest},
     over_channels,
 };
@@ -35,6 +35,13 @@ use maps::Maps;
 /// Columns or places that are named.
 const NAMED: usize = 12;
 
+/// A term of the score.
+#[derive(Serialize)]
+struct Reason {
+    term: String,
+    evidence: f32,
+}
+
 /// A sample that is drawn.
 #[derive(Serialize)]
 struct Explained {
@@ -43,10 +50,13 @@ struct Explained {
     file: Option<String>,
     score: f32,
     p_value: f32,
+    novelty_p_value: Option<f32>,
     flag: bool,
     /// Parts of the score with one column.
     #[serde(flatten)]
     parts: BTreeMap<String, f32>,
+    /// The terms that add up to the score, the largest first.
+    reasons: Vec<Reason>,
     /// Entries of the map beyond the threshold.
     beyond: usize,
     /// The columns or places with the largest parts.
@@ -158,7 +168,9 @@ impl<'a> Drawing<'a> {
                     score: scores.score[i],
                     p_value: scores.p_value[i],
                     flag: scores.flag[i],
+                    novelty_p_value: scores.novelty.as_ref().map(|n| n.p_value[i]),
                     parts: single_parts(scores, i),
+                    reasons: self.reasons(scores, i),
                     beyond,
                     top: Vec::new(),
                     image: args.out.join(folder::image(index)),
@@ -195,6 +207,24 @@ impl<'a> Drawing<'a> {
     }
 }
 
+impl Drawing<'_> {
+    /// The terms that add up to the score of a sample, the largest first.
+    fn reasons(&self, scores: &Scores, sample: usize) -> Vec<Reason> {
+        let evidence = |p: &&PartFacts| p.role == Role::Evidence;
+        let Some(part) = self.detector.manifest().parts.iter().find(evidence) else {
+            return Vec::new();
+        };
+        let Some(values) = scores.part(&part.name) else { return Vec::new() };
+        let row = part.columns.iter().zip(values.row(sample));
+        let mut reasons: Vec<Reason> = row
+            .map(|(term, &evidence)| Reason { term: term.clone(), evidence })
+            .filter(|reason| reason.evidence > 0.0)
+            .collect();
+        reasons.sort_by(|a, b| b.evidence.total_cmp(&a.evidence));
+        reasons
+    }
+}
+
 /// The parts of the score of a sample that are one number.
 fn single_parts(scores: &Scores, sample: usize) -> BTreeMap<String, f32> {
     let single = scores.parts.iter().filter(|(_, values)| values.ncols() == 1);
@@ -215,7 +245,11 @@ fn render(report: &Report<'_>, is_image: bool) -> String {
     }
     let mut samples = Table::default().right(&[0, 1, 2, 4]);
     let beyond = format!("beyond {}", number(report.threshold));
-    samples.row(["sample", "score", "p", "flag", &beyond, "largest parts"]);
+    let with_reasons = report.explained.iter().any(|s| !s.reasons.is_empty());
+    let mut head = vec!["sample", "score", "p", "flag", &beyond];
+    head.extend(with_reasons.then_some("reasons"));
+    head.push("largest parts");
+    samples.row(head);
     for sample in &report.explained {
         let shown = |p: &Part| {
             let part =
@@ -226,14 +260,19 @@ fn render(report: &Report<'_>, is_image: bool) -> String {
             }
         };
         let parts: Vec<String> = sample.top.iter().take(3).map(shown).collect();
-        samples.row([
+        let mut row = vec![
             sample.index.to_string(),
             number(f64::from(sample.score)),
             format!("{:.4}", sample.p_value),
             if sample.flag { "yes" } else { "-" }.to_owned(),
             sample.beyond.to_string(),
-            parts.join("; "),
-        ]);
+        ];
+        let reasons = sample.reasons.iter().take(3);
+        let reasons: Vec<String> =
+            reasons.map(|r| format!("{} {:.1}", r.term, r.evidence)).collect();
+        row.extend(with_reasons.then(|| reasons.join(", ")));
+        row.push(parts.join("; "));
+        samples.row(row);
     }
     text + &samples.render(0)
 }

@@ -40,7 +40,11 @@ fn the_threshold_can_be_set() {
     );
     let run = place.ok("score detector.onnx new.npy");
     assert!(run.out.lines().skip(1).all(|l| l.ends_with("true")), "{}", run.out);
-    assert!(run.err.starts_with("70 samples: 70 flagged (100.0 %), score above -1"), "{}", run.err);
+    assert!(
+        run.err.starts_with("70 samples: 70 flagged (100.0 %): a score above -1"),
+        "{}",
+        run.err
+    );
     assert!(place.ok("edit detector.onnx").out.contains("set by hand"));
     let report = place.run("test detector.onnx new.npy --json");
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();

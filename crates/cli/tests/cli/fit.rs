@@ -172,7 +172,11 @@ fn the_report_and_the_manifest_say_what_was_done() {
     ] {
         assert!(run.out.contains(words), "{words}\n{}", run.out);
     }
-    assert_eq!(run.err.trim_end(), "wrote detector.onnx");
+    assert!(
+        run.err.starts_with("wrote detector.onnx\nnext: taste score detector.onnx"),
+        "{}",
+        run.err
+    );
     let manifest =
         place.json(&format!("{FIT} --score-model gaussian --json --alpha 0.1 --tail two-sided"));
     assert_eq!(manifest["settings"]["seed"], 5);
@@ -243,7 +247,7 @@ fn a_column_in_small_units_drowns_the_others_only_without_a_metric() {
         assert_eq!(run.out.contains("parts comes from the column b"), told, "{}", run.out);
     }
     let fit = "fit --model model.onnx --data train.csv -o d.onnx --json -q";
-    let facts = place.json(fit)["method"]["facts"].clone();
+    let facts = place.json(&format!("{fit} --method stein"))["method"]["facts"].clone();
     assert_eq!((&facts["precondition"], &facts["baseline"]), (&"diagonal".into(), &"mean".into()));
     let facts = place.json(&format!("{fit} --baseline median"))["method"]["facts"].clone();
     assert_eq!(facts["baseline"], "median");
@@ -402,4 +406,84 @@ fn a_detector_is_no_model() {
         "fit --model detector.onnx --score-model gaussian --data train.npy -o d.onnx",
         "--model detector.onnx: this is a detector already",
     );
+}
+
+#[test]
+fn one_command_and_no_choice_gives_harm_novelty_and_reasons() {
+    let place = ready(&CLASSIFIER);
+    let run = place.ok("fit --model model.onnx --data train.npy -o d.onnx");
+    for words in ["a classifier of 3 classes", "harm", "novelty", "qcop + q + range", "WARNING"] {
+        assert!(run.out.contains(words), "{words}\n{}", run.out);
+    }
+    let scores = place.ok("score d.onnx new.npy -q").out;
+    let head = scores.lines().next().expect("a header");
+    assert!(
+        head.starts_with("index,score,p_value,flag,novelty,novelty_p_value,evidence_r,evidence_E"),
+        "{head}"
+    );
+    // Terms add up to the score.
+    for line in scores.lines().skip(1).take(20) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| cells[i].parse::<f64>().expect("a number");
+        let sum: f64 = (6..cells.len()).map(number).sum();
+        assert!((sum - number(1)).abs() < 1e-3 * (1.0 + sum.abs()), "{line}");
+    }
+    place
+        .fails("fit --model model.onnx --data train.npy --method taste:set=all -o e.onnx", "task0");
+    place.fails(
+        "fit --model model.onnx --data train.npy --method msp --goal both -o e.onnx",
+        "novelty",
+    );
+}
+
+#[test]
+fn the_goal_says_what_flags_and_can_be_changed() {
+    let place = ready(&CLASSIFIER);
+    place.ok("fit --model model.onnx --data train.npy -o d.onnx --goal both -q");
+    let both = place.json("edit d.onnx --json");
+    assert!(both["threshold"].is_number() && both["novelty_threshold"].is_number(), "{both}");
+    let novelty = place.json("edit d.onnx --goal novelty --json");
+    assert!(novelty["threshold"].is_null() && novelty["novelty_threshold"].is_number());
+    // A row far out in a direction is new; flags follow the novelty alone.
+    let lines = place.ok("score d.onnx new.npy -q").out;
+    for line in lines.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let p: f64 = cells[5].parse().expect("a p-value");
+        assert_eq!(cells[3] == "true", p <= 0.05 + 1e-6, "{line}");
+    }
+}
+
+#[test]
+fn a_detector_is_recalibrated_and_repeated() {
+    let place = ready(&CLASSIFIER);
+    place.ok("fit --model model.onnx --data train.npy -o d.onnx --alpha 0.1 --seed 4 -q");
+    place.write("fresh.npy", &samples(400, 0.0, 77).into_dyn());
+    let fresh = place.json("edit d.onnx --recalibrate fresh.npy -o fresh.onnx --json -q");
+    assert_eq!(fresh["alpha"], 0.1);
+    let said = place.ok("inspect fresh.onnx").out;
+    assert!(said.contains("400 for the calibration") && !said.contains("WARNING"), "{said}");
+    // At 10 %, fresh samples are flagged about as often as asked for.
+    place.write("more.npy", &samples(1000, 0.0, 78).into_dyn());
+    let summary = place.json("score fresh.onnx more.npy -o s.csv --json -q");
+    let flagged = summary["flagged"].as_u64().expect("a count");
+    assert!((50..=160).contains(&flagged), "{flagged}");
+    let again =
+        place.json("fit --model model.onnx --data train.npy --like d.onnx -o e.onnx --json -q");
+    assert_eq!((&again["settings"]["seed"], &again["decision"]["alpha"]), (&4.into(), &0.1.into()));
+    let one = place.ok("score d.onnx new.npy -q").out;
+    assert_eq!(one, place.ok("score e.onnx new.npy -q").out);
+    place.fails(
+        "fit --model model.onnx --data train.npy --like d.onnx --alpha 0.2 -o f.onnx",
+        "--like",
+    );
+}
+
+#[test]
+fn training_data_do_not_calibrate() {
+    let place = ready(&CLASSIFIER);
+    let fit = "fit --model model.onnx --data train.npy -o d.onnx --calibration";
+    place.fails(&format!("{fit} train.npy"), "these are the training data");
+    std::fs::copy(place.path("train.npy"), place.path("copy.npy")).expect("a copy");
+    place.fails(&format!("{fit} copy.npy"), "are training samples");
+    assert!(!place.path("d.onnx").exists());
 }

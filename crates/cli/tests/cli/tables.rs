@@ -117,17 +117,20 @@ fn columns_can_be_chosen_when_a_detector_is_fitted() {
 #[test]
 fn shifts_and_explanations_name_columns() {
     let place = labelled();
+    place.ok(&format!("{FIT} --label class --target energy --tail upper"));
     let mut rows = samples(200, 0.0, 4);
     rows.index_axis_mut(Axis(1), 3).mapv_inplace(|v| v + 9.0);
     csv(&place, "heavy.csv", &["weight", "height", "income", "age"], &rows);
     let run = place.run("test detector.onnx heavy.csv --json");
     let report: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let entries = report["batches"][0]["entries"].as_array().unwrap();
+    let entries = report["batches"][0]["information"]["entries"]["list"].as_array().unwrap();
     let mut names: Vec<&str> = entries.iter().map(|e| e["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["age", "height", "income", "weight"]);
-    assert!(place.run("test detector.onnx heavy.csv").out.contains("weight"));
+    let columns = &report["batches"][0]["information"]["columns"];
+    assert_eq!(columns[0]["name"], "weight");
+    assert!(place.run("test detector.onnx heavy.csv").out.contains("  column weight "));
     let report = place.json("explain detector.onnx heavy.csv -o columns --most 2 --json");
     assert!(names.contains(&report["overall"][0]["name"].as_str().unwrap()));
     assert_eq!(report["explained"].as_array().unwrap().len(), 2);

@@ -178,7 +178,12 @@ impl Source for ArraySource {
                 },
                 None => None,
             };
-            Ok(values.map(|(index, values)| Rows { index, values: values.into_f32(), labels }))
+            Ok(values.map(|(index, values)| Rows {
+                index,
+                values: values.into_f32(),
+                labels,
+                kept: Vec::new(),
+            }))
         };
         Ok(Box::new(std::iter::from_fn(move || next().transpose()).fuse()))
     }

@@ -111,7 +111,7 @@ impl Cifar {
         }
         let shape = IxDyn(&[index.len(), 3, 32, 32]);
         let values = ArrayD::from_shape_vec(shape, values).expect("whole records");
-        Ok(Some(Rows { index, values, labels: self.labels.then_some(labels) }))
+        Ok(Some(Rows { index, values, labels: self.labels.then_some(labels), kept: Vec::new() }))
     }
 }
 

@@ -161,12 +161,13 @@ enum Bad {
 }
 
 impl Csv {
-    /// Adds a line's numbers, or says what is wrong with it and adds nothing.
+    /// Adds a line's numbers and the cells that come along, or says what is wrong with it and adds nothing.
     fn parse(
         &self,
         line: &ByteRecord,
         into: &mut Vec<f32>,
         labels: &mut Vec<i64>,
+        kept: &mut [Vec<String>],
     ) -> Result<(), Bad> {
         if line.len() != self.names.len() {
             let (found, wanted) = (line.len(), self.names.len());
@@ -187,6 +188,9 @@ impl Csv {
             };
             labels.push(label);
         }
+        for (cells, &column) in kept.iter_mut().zip(&self.selection.kept) {
+            cells.push(String::from_utf8_lossy(&line[column]).trim().to_owned());
+        }
         Ok(())
     }
 
@@ -204,16 +208,20 @@ impl Csv {
     ) -> Result<Option<Rows>, Error> {
         let width = self.selection.taken.len();
         let (mut index, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let mut kept = vec![Vec::new(); self.selection.kept.len()];
         let mut line = ByteRecord::new();
         while index.len() < most && lines.read(&mut line)? {
             lines.seen += 1;
-            match self.parse(&line, &mut values, &mut labels) {
+            match self.parse(&line, &mut values, &mut labels, &mut kept) {
                 Ok(()) => {
                     if keep(lines.rows) {
                         index.push(lines.rows);
                     } else {
                         values.truncate(index.len() * width);
                         labels.truncate(index.len());
+                        for cells in &mut kept {
+                            cells.truncate(index.len());
+                        }
                     }
                     lines.rows += 1;
                 }
@@ -227,7 +235,7 @@ impl Csv {
         let shape = IxDyn(&[index.len(), width]);
         let values = ArrayD::from_shape_vec(shape, values).expect("whole rows");
         let labels = self.selection.label.is_some().then_some(labels);
-        Ok(Some(Rows { index, values, labels }))
+        Ok(Some(Rows { index, values, labels, kept }))
     }
 
     /// Notes the line that was read last as left out, if that may be.

@@ -244,7 +244,7 @@ impl Images {
             views => stack(Axis(0), views).expect("images of one size").into_dyn(),
         };
         let labels = self.classes.as_ref().map(|c| wanted.iter().map(|w| c[w.1]).collect());
-        Rows { index: wanted.iter().map(|w| w.0).collect(), values, labels }
+        Rows { index: wanted.iter().map(|w| w.0).collect(), values, labels, kept: Vec::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod array;
 pub(crate) mod folder;
+mod text;
 
 use std::{
     fmt,

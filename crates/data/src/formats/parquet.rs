@@ -33,7 +33,10 @@ use parquet::{
 use taste_choice::Choice;
 use taste_files::message::shortened;
 
-use super::{Format, Found, ends, folder};
+use super::{
+    Format, Found, ends, folder,
+    text::{cells, has_text},
+};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     columns::{Selection, select},
@@ -99,6 +102,12 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
                 holds: shortened(&field.data_type().to_string(), MOST_NAME),
             }));
         }
+    }
+    if let Some(&column) = selection.kept.iter().find(|&&c| !has_text(fields[c].data_type())) {
+        return Err(origin.error(Problem::NotText {
+            column: shortened(fields[column].name(), MOST_NAME),
+            holds: shortened(&fields[column].data_type().to_string(), MOST_NAME),
+        }));
     }
     let bytes =
         selection.taken.iter().all(|&c| item(fields[c].data_type()) == Some(&DataType::UInt8));
@@ -228,12 +237,17 @@ fn lists(array: &dyn Array) -> Option<(ArrayRef, Vec<Option<Range<usize>>>)> {
 }
 
 impl Table {
+    /// The columns that are read.
+    fn chosen(&self) -> impl Iterator<Item = usize> {
+        let Selection { taken, label, kept } = &self.selection;
+        taken.iter().chain(label).chain(kept).copied()
+    }
+
     fn reader(&self, most: usize) -> Result<ParquetRecordBatchReader, Error> {
         let file = open_plain(self.origin.path())?;
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
-        let columns = self.selection.taken.iter().chain(&self.selection.label).copied();
-        let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
+        let mask = ProjectionMask::roots(builder.parquet_schema(), self.chosen());
         let builder = builder.with_projection(mask).with_batch_size(most);
         guarded(&self.origin, || builder.build())
     }
@@ -244,8 +258,7 @@ impl Table {
 
     /// The column of a batch that stands for one of the file: a batch keeps the file's order.
     fn column<'a>(&self, batch: &'a RecordBatch, column: usize) -> Result<&'a ArrayRef, Error> {
-        let chosen = self.selection.taken.iter().chain(&self.selection.label);
-        let mut before: Vec<usize> = chosen.copied().filter(|&c| c < column).collect();
+        let mut before: Vec<usize> = self.chosen().filter(|&c| c < column).collect();
         before.sort_unstable();
         before.dedup();
         let found = batch.columns().get(before.len());
@@ -313,7 +326,13 @@ impl Table {
         }
         let labels = self.selection.label.map(|column| self.labels(batch, column, first));
         let values = ArrayD::from_shape_vec(IxDyn(&[n, width]), values).expect("n rows");
-        Ok(Rows { index: (first..first + n).collect(), values, labels: labels.transpose()? })
+        let texts = |&column: &usize| {
+            let odd =
+                || self.origin.error(format!("column {:?} changes its type", self.names[column]));
+            cells(self.column(batch, column)?).ok_or_else(odd)
+        };
+        let kept = self.selection.kept.iter().map(texts).collect::<Result<_, Error>>()?;
+        Ok(Rows { index: (first..first + n).collect(), values, labels: labels.transpose()?, kept })
     }
 
     /// Puts the entries of a column where they belong.

@@ -127,6 +127,7 @@ impl<'a> Rows<'a> {
                 index: (start..end).collect(),
                 values: values.as_standard_layout().into_owned(),
                 labels: self.labels.map(|l| l[start..end].to_vec()),
+                kept: Vec::new(),
             })
         }))
     }
@@ -138,7 +139,7 @@ impl<'a> Rows<'a> {
             let index = kept[start..kept.len().min(start + rows)].to_vec();
             let values = self.values.select(Axis(0), &index);
             let labels = self.labels.map(|l| index.iter().map(|&i| l[i]).collect());
-            Ok(Chunk { index, values, labels })
+            Ok(Chunk { index, values, labels, kept: Vec::new() })
         }))
     }
 }

@@ -25,6 +25,9 @@ pub struct Chunk {
     pub values: ArrayD<f32>,
     /// The labels, where the data set has them and they were asked for.
     pub labels: Option<Vec<i64>>,
+    /// Of every column that was asked to come along ([`Options::keep`](crate::Options::keep)), the text of each sample;
+    /// empty cells are empty.
+    pub kept: Vec<Vec<String>>,
 }
 
 impl Chunk {
@@ -45,8 +48,14 @@ impl Chunk {
             index: positions.iter().map(|&i| self.index[i]).collect(),
             values: self.values.select(Axis(0), positions),
             labels: self.labels.as_ref().map(|l| positions.iter().map(|&i| l[i]).collect()),
+            kept: chosen(&self.kept, positions),
         }
     }
+}
+
+/// The texts at some positions of every column.
+pub(crate) fn chosen(kept: &[Vec<String>], positions: &[usize]) -> Vec<Vec<String>> {
+    kept.iter().map(|column| positions.iter().map(|&i| column[i].clone()).collect()).collect()
 }
 
 /// Chunks in order.

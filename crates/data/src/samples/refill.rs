@@ -64,8 +64,15 @@ impl<I: Iterator<Item = Result<Chunk, Error>>> Refill<'_, I> {
         let views: Vec<_> = chunks.iter().map(|chunk| chunk.values.view()).collect();
         let values = concatenate(Axis(0), &views).map_err(|_| Error::new(self.name, MISSHAPEN))?;
         let labels: Option<Vec<Vec<i64>>> = chunks.iter().map(|c| c.labels.clone()).collect();
-        let index = chunks.into_iter().flat_map(|chunk| chunk.index).collect();
-        Ok(Some(Chunk { index, values, labels: labels.map(|l| l.concat()) }))
+        let mut kept = vec![Vec::new(); chunks.first().map_or(0, |chunk| chunk.kept.len())];
+        let mut index = Vec::new();
+        for chunk in chunks {
+            index.extend(chunk.index);
+            for (all, column) in kept.iter_mut().zip(chunk.kept) {
+                all.extend(column);
+            }
+        }
+        Ok(Some(Chunk { index, values, labels: labels.map(|l| l.concat()), kept }))
     }
 }
 

@@ -4,6 +4,7 @@ mod arrays;
 mod files;
 mod hostile;
 mod images;
+mod kept;
 mod labels;
 mod prepare;
 mod properties;

@@ -82,7 +82,7 @@ fn columns_are_chosen_by_name() {
     let found = read(&path, &chosen).unwrap();
     assert_eq!((found.values, found.labels), (array![[2f32, 1.0], [4.0, 3.0]].into_dyn(), None));
     let missing = refused(&path, &Options { columns: names(&["c"]), ..Options::default() });
-    assert!(missing.contains("no column \"c\"; there are id, a, b, class"), "{missing}");
+    assert!(missing.contains("no column \"c\"; there are class, id, a, b"), "{missing}");
     assert!(refused(&path, &labelled("klass")).contains("no column \"klass\""));
     let text = refused(&path, &labelled("class"));
     assert_eq!(text, ": line 2: column \"id\": \"r1\" is not a number");

@@ -78,6 +78,7 @@ impl Finish {
             method: MethodFacts {
                 name: method.name().to_owned(),
                 written: method.written(),
+                options: method.options(),
                 facts: statistic.facts,
             },
             settings: settings.clone(),

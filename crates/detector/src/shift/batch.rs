@@ -1,32 +1,55 @@
 //! One batch against the calibration samples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewD, Axis};
 use serde::Serialize;
-
 use taste_stats::{
-    interval,
-    moments::{Moments, Summary},
-    permutation,
-    random::Random,
+    evidence::Evidence,
+    moments::Moments,
+    random::{Random, mix},
 };
 
-use crate::{Detector, Error, PartFacts, Scores, refused};
+use super::{
+    Information, Note, Reason, Size, Verdict, columns,
+    entries::{Entries, entries},
+    information::tests,
+    reasons::reasons,
+};
+use crate::{Detector, Error, Estimate, Scores, refused};
 
-/// Of a longer batch, this many rows are drawn for the permutations; means are of all.
+/// Of a longer batch, this many samples are drawn for the tests; counts and means of maps are of all.
 const DRAWN: usize = 20_000;
+/// Entries of samples that are kept to look at the columns of a table.
+const ENTRIES: usize = 400_000;
+/// A share of repeated samples that is worth a word, if the calibration data have fewer than half of it.
+const REPEATED: f64 = 0.1;
+/// An effect that makes samples which are more ordinary worth a word.
+const ORDINARY: f64 = -0.1;
+
 /// A batch that is being gathered.
 #[derive(Debug)]
 pub struct Batch<'d> {
     detector: &'d Detector,
-    rows: BTreeMap<(u64, u64), Vec<f64>>,
-    moments: Moments,
+    /// Drawn samples, by their draw and number.
+    rows: BTreeMap<(u64, u64), Row>,
+    /// The entries of some of them, for tables.
+    inputs: BTreeMap<(u64, u64), Vec<f32>>,
+    most: usize,
     map: Option<Moments>,
+    score: Moments,
     samples: usize,
     not_finite: usize,
     flagged: usize,
     seed: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    /// The columns of every part, the score, the novelty if there is one.
+    values: Vec<f32>,
+    /// Of the sample itself: samples that are equal have the same.
+    hash: u64,
 }
 
 /// What a test of a batch says.
@@ -34,75 +57,73 @@ pub struct Batch<'d> {
 pub struct Shift {
     /// Samples in the batch.
     pub samples: usize,
-    /// Samples without a score, which are left out of the means.
+    /// Samples without a score, which count as furthest out.
     pub not_finite: usize,
     /// Samples that are flagged on their own.
     pub flagged: usize,
-    /// The p-value of all quantities together; never zero.
+    /// Of the samples that were drawn for the test, those that equal one before.
+    pub repeated: usize,
+    /// Whether the batch differs.
+    pub verdict: Verdict,
+    /// The mean evidence of the score less that of calibration samples, in their standard deviations: positive if the
+    /// batch is further out.
+    pub effect: f64,
+    /// The same in a word.
+    pub size: Size,
+    /// A 95 % interval for the effect; none for very few samples.
+    pub interval: Option<(f64, f64)>,
+    /// How often chance alone makes the mean evidence this large; never zero.
     pub p_value: f64,
     /// The same, adjusted for the number of batches that were tested.
     pub adjusted_p_value: f64,
+    /// How often chance alone makes the mean evidence this small.
+    pub lower_p_value: f64,
     /// Splits of the pooled samples that the batch was compared with.
     pub permutations: usize,
-    /// The quantity with the smallest p-value; of several, a summary, and of those the one that moved most.
-    pub clearest: usize,
-    /// How many quantities are summaries: parts with one column, the score and its rank. They come first.
-    pub summaries: usize,
-    /// What was compared: summaries, then the columns of other parts.
-    pub quantities: Vec<Quantity>,
-    /// Entries of a sample in order of how much of the shift they carry, if the detector has maps.
-    pub entries: Vec<Entry>,
-}
-
-/// The mean of a quantity in the batch less that in the calibration data.
-#[derive(Clone, Debug, Serialize)]
-pub struct Quantity {
-    /// What it is.
-    pub name: String,
-    /// The difference of means.
-    pub difference: f64,
-    /// The same in standard deviations of calibration samples.
-    pub effect: f64,
-    /// A studentised 95 % interval for the difference; absent for a batch of one.
-    pub interval: Option<(f64, f64)>,
-    /// The p-value, adjusted for all quantities of this batch.
-    pub p_value: f64,
-}
-
-/// An entry of a sample.
-#[derive(Clone, Debug, Serialize)]
-pub struct Entry {
-    /// Its place, counted from 0 along the flattened sample.
-    pub index: usize,
-    /// Its place by axis.
-    pub position: Vec<usize>,
-    /// The name of its column, for tables.
-    pub name: Option<String>,
-    /// The mean of its part of the map.
-    pub mean: f64,
-    /// The same in standard deviations of calibration samples.
-    pub effect: f64,
-    /// The same in standard errors.
-    pub statistic: f64,
+    /// How wrong the model is on the batch, estimated from the scores, where calibration samples had labels.
+    pub estimate: Option<Estimate>,
+    /// What is worth knowing beside that.
+    pub notes: Vec<Note>,
+    /// What each term of the score adds to the effect of a shift, the largest first.
+    pub reasons: Vec<Reason>,
+    /// What decides nothing.
+    pub information: Information,
 }
 
 impl Shift {
-    /// The effect of the clearest quantity, in standard deviations of calibration samples.
-    pub fn effect(&self) -> f64 {
-        self.quantities.get(self.clearest).map_or(0.0, |q| q.effect)
+    /// Whether the batch differs.
+    pub fn is_shift(&self) -> bool {
+        self.verdict == Verdict::Shift
+    }
+
+    /// Sets the verdict, and what follows from it.
+    pub(super) fn judge(&mut self, verdict: Verdict, ordinary: bool) {
+        self.verdict = verdict;
+        if verdict == Verdict::Shift {
+            self.reasons = std::mem::take(&mut self.information.terms);
+        }
+        if ordinary && self.effect <= ORDINARY {
+            self.notes.insert(0, Note::MoreOrdinary);
+        }
     }
 }
 
 impl<'d> Batch<'d> {
     /// No samples yet.
     pub fn new(detector: &'d Detector, seed: u64) -> Self {
-        let width = width(detector);
+        Self::with_most(detector, seed, DRAWN)
+    }
+
+    /// That keeps at most so many samples for the tests.
+    pub(super) fn with_most(detector: &'d Detector, seed: u64, most: usize) -> Self {
         let map = detector.maps().map(|m| Moments::new(m.deviations.len()));
         Self {
             detector,
             rows: BTreeMap::new(),
-            moments: Moments::new(width),
+            inputs: BTreeMap::new(),
+            most,
             map,
+            score: Moments::new(1),
             samples: 0,
             not_finite: 0,
             flagged: 0,
@@ -120,216 +141,138 @@ impl<'d> Batch<'d> {
         self.samples == 0
     }
 
-    /// Adds samples that the detector has scored.
-    pub fn add(&mut self, scores: &Scores) -> Result<(), Error> {
-        for i in 0..scores.score.len() {
+    /// Adds samples, along the first axis, that the detector has scored.
+    pub fn add(&mut self, samples: &ArrayViewD<'_, f32>, scores: &Scores) -> Result<(), Error> {
+        if samples.shape().first() != Some(&scores.len()) {
+            return Err(refused(format!(
+                "there are {} scores for samples of shape {:?}",
+                scores.len(),
+                samples.shape()
+            )));
+        }
+        for (i, sample) in samples.outer_iter().enumerate() {
             let number = self.samples as u64;
             self.samples += 1;
             self.flagged += usize::from(scores.flag[i]);
-            let parts = scores.parts.iter().flat_map(|(_, values)| values.row(i).to_vec());
-            let row: Vec<f64> = parts.chain([scores.score[i]]).map(f64::from).collect();
-            if !row.iter().all(|v| v.is_finite()) {
-                self.not_finite += 1;
-                continue;
-            }
-            self.moments.push(&row)?;
+            self.not_finite += usize::from(!scores.score[i].is_finite());
+            self.score.push(&[scores.score[i]])?;
             if let (Some(moments), Some(map)) = (&mut self.map, &scores.map) {
                 let entries: Vec<f32> = map.index_axis(Axis(0), i).iter().copied().collect();
                 moments.push(&entries)?;
             }
             // The rows with the smallest draws: a uniform choice.
-            let draw = Random::stream(self.seed, number).bits();
-            self.rows.insert((draw, number), row);
-            if self.rows.len() > DRAWN {
+            let key = (Random::stream(self.seed, number).bits(), number);
+            if self.rows.len() >= self.most && self.rows.keys().next_back() < Some(&key) {
+                continue;
+            }
+            let parts = scores.parts.iter().flat_map(|(_, values)| values.row(i).to_vec());
+            let novelty = scores.novelty.as_ref().map(|n| n.score[i]);
+            let values: Vec<f32> = parts.chain([scores.score[i]]).chain(novelty).collect();
+            self.rows.insert(key, Row { values, hash: hash(sample.iter()) });
+            if self.rows.len() > self.most {
                 self.rows.pop_last();
+            }
+            if self.detector.margins().is_some() {
+                self.inputs.insert(key, sample.iter().copied().collect());
+                if self.inputs.len() > (ENTRIES / sample.len().max(1)).min(self.most) {
+                    self.inputs.pop_last();
+                }
             }
         }
         Ok(())
     }
 
-    /// Compares the batch with the calibration samples that the detector keeps.
+    /// Compares the batch with the calibration samples that the detector keeps; the verdict is that of a
+    /// [`Session`](super::Session).
     pub fn test(&self, permutations: usize) -> Result<Shift, Error> {
-        if self.rows.is_empty() {
-            return Err(refused(if self.samples == 0 {
-                "there are no samples to test".to_owned()
-            } else {
-                format!(
-                    "none of the {} samples has a finite score, so there is nothing to test",
-                    self.samples
-                )
-            }));
+        if self.samples == 0 {
+            return Err(refused("there are no samples to test"));
         }
-        let kept = &self.detector.reference().rows;
-        if kept.nrows() < 2 {
+        let manifest = self.detector.manifest();
+        let reference = self.detector.reference().rows.view();
+        if reference.nrows() < 2 {
             return Err(refused("the detector keeps too few calibration samples to compare with"));
         }
-        let width = width(self.detector);
-        let reference = kept.slice(ndarray::s![.., ..width]).mapv(f64::from);
-        let drawn: Vec<f64> = self.rows.values().flatten().copied().collect();
+        let width = reference.ncols();
+        let drawn: Vec<f32> = self.rows.values().flat_map(|r| r.values.iter().copied()).collect();
         let batch = Array2::from_shape_vec((self.rows.len(), width), drawn)
-            .map_err(|e| refused(e.to_string()))?;
-        let (reference, batch) = with_rank(&reference.view(), &batch.view());
-        let outcome =
-            permutation::two_sample(&reference.view(), &batch.view(), permutations, self.seed)?;
-        let parts = &self.detector.manifest().parts;
-        let (order, summaries) = order(parts);
-        let names = names(parts);
-        let quantities: Vec<Quantity> = order
-            .into_iter()
-            .map(|column| {
-                let (own, other) =
-                    (batch.column(column).to_vec(), reference.column(column).to_vec());
-                let against = Summary::of(&other);
-                let mean = match self.moments.mean() {
-                    Some(means) if column < width => means[column],
-                    _ => own.iter().sum::<f64>() / own.len() as f64,
-                };
-                let (centre, deviation) =
-                    against.map_or((0.0, 0.0), |s| (s.mean, s.variance.sqrt()));
-                let difference = mean - centre;
-                let interval =
-                    interval::difference(&own, &other, 0.95, interval::RESAMPLES, self.seed).ok();
-                Quantity {
-                    name: names[column].clone(),
-                    difference,
-                    effect: if deviation > 0.0 { difference / deviation } else { 0.0 },
-                    interval: interval.map(|i| (i.low, i.high)),
-                    p_value: outcome.components[column].p_value,
-                }
-            })
-            .collect();
-        let clearest = clearest(&quantities, summaries);
+            .map_err(|e| refused(format!("the scores do not fit the detector: {e}")))?;
+        let batch = batch.view();
+        let at = width - 1 - usize::from(manifest.has_novelty);
+        let scores = |rows: &ArrayView2<'_, f32>| -> Vec<f64> {
+            rows.column(at).iter().map(|&v| f64::from(v)).collect()
+        };
+        let (usual, own) = (scores(&reference), scores(&batch));
+        let evidence = Evidence::of(&usual, &own, manifest.decision.tolerance)?;
+        let found = evidence.test(permutations, self.seed)?;
+        let effect = evidence.effect();
+        let (columns, stuck) = match self.detector.margins() {
+            Some(margins) => {
+                let rows: Vec<&[f32]> = self.inputs.values().map(Vec::as_slice).collect();
+                columns::compare(self.detector, margins, &rows)
+            }
+            None => (Vec::new(), Vec::new()),
+        };
+        let repeated = self.repeated();
         Ok(Shift {
             samples: self.samples,
             not_finite: self.not_finite,
             flagged: self.flagged,
-            p_value: outcome.p_value,
-            adjusted_p_value: outcome.p_value,
-            permutations: outcome.permutations,
-            clearest,
-            summaries,
-            quantities,
-            entries: self.entries(),
+            repeated,
+            verdict: Verdict::None,
+            effect,
+            size: Size::of(effect),
+            interval: evidence.interval(0.95)?.map(|i| (i.low, i.high)),
+            p_value: found.upper,
+            adjusted_p_value: found.upper,
+            lower_p_value: found.lower,
+            permutations: found.permutations,
+            estimate: manifest.errors.as_ref().and_then(|e| e.estimate(own.iter().copied())),
+            notes: self.notes(repeated),
+            reasons: Vec::new(),
+            information: Information {
+                tests: tests(self.detector, &reference, &batch, (permutations, self.seed))?,
+                terms: reasons(&manifest.parts, &evidence, &reference, &batch),
+                columns,
+                stuck,
+                entries: self.entries(effect, &usual),
+            },
         })
     }
 
-    /// The entries that carry the shift, the largest part first.
-    fn entries(&self) -> Vec<Entry> {
-        let (Some(moments), Some(maps)) = (&self.map, self.detector.maps()) else {
-            return Vec::new();
-        };
-        let manifest = self.detector.manifest();
-        let Some(means) = moments.mean() else { return Vec::new() };
-        let errors = moments.standard_error().unwrap_or_else(|| vec![f64::INFINITY; means.len()]);
-        let held_out = (manifest.data.tails as f64).sqrt();
-        let columns = manifest.data.columns.as_ref();
-        let mut entries: Vec<Entry> = means
-            .iter()
-            .zip(&maps.deviations)
-            .enumerate()
-            .map(|(index, (&mean, &deviation))| {
-                let deviation = f64::from(deviation);
-                let error = errors[index].hypot(deviation / held_out);
-                Entry {
-                    index,
-                    position: position(index, &manifest.model.sample_shape),
-                    name: columns.and_then(|c| c.get(index).cloned()),
-                    mean,
-                    effect: if deviation > 0.0 { mean / deviation } else { 0.0 },
-                    statistic: if error > 0.0 { mean / error } else { 0.0 },
-                }
-            })
-            .collect();
-        // By the part of the mean that is beyond doubt, two standard errors off.
-        let sure = |e: &Entry| {
-            let size = e.mean.abs();
-            let certain = (1.0 - 2.0 / e.statistic.abs()).max(0.0);
-            (if certain.is_finite() { size * certain } else { 0.0 }, size)
-        };
-        entries.sort_by(|a, b| {
-            let (a, b) = (sure(a), sure(b));
-            b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
-        });
-        entries
+    /// Of the drawn samples, those that equal one before.
+    fn repeated(&self) -> usize {
+        let distinct: HashSet<u64> = self.rows.values().map(|row| row.hash).collect();
+        self.rows.len() - distinct.len()
     }
-}
 
-/// The columns of the parts and the score.
-fn width(detector: &Detector) -> usize {
-    1 + detector.manifest().parts.iter().map(|p| p.columns.len()).sum::<usize>()
-}
-
-/// Names of the columns of a row, and of the rank that is put beside them.
-fn names(parts: &[PartFacts]) -> Vec<String> {
-    let columns = parts.iter().flat_map(|p| p.columns.iter().cloned());
-    columns.chain(["score", "rank of score"].map(str::to_owned)).collect()
-}
-
-/// The columns in the order that people read them, summaries first, and how many of these there are.
-fn order(parts: &[PartFacts]) -> (Vec<usize>, usize) {
-    let (mut summaries, mut others, mut at) = (Vec::new(), Vec::new(), 0);
-    for part in parts {
-        let columns = at..at + part.columns.len();
-        at = columns.end;
-        if columns.len() == 1 { summaries.extend(columns) } else { others.extend(columns) }
-    }
-    summaries.extend([at, at + 1]);
-    let count = summaries.len();
-    (summaries.into_iter().chain(others).collect(), count)
-}
-
-/// The least doubtful quantity; of several, a summary, as single classes that calibration samples never show have tiny
-/// deviations; of those the one that moved most.
-fn clearest(quantities: &[Quantity], summaries: usize) -> usize {
-    let by_size = |a: &Quantity, b: &Quantity| a.effect.abs().total_cmp(&b.effect.abs());
-    let summary = |a: usize, b: usize| (a < summaries).cmp(&(b < summaries));
-    (0..quantities.len())
-        .max_by(|&a, &b| {
-            let (of_a, of_b) = (&quantities[a], &quantities[b]);
-            of_b.p_value.total_cmp(&of_a.p_value).then(summary(a, b)).then(by_size(of_a, of_b))
-        })
-        .unwrap_or(0)
-}
-
-/// A place along the flattened sample, by axis.
-fn position(index: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = index;
-    let mut place: Vec<usize> = shape
-        .iter()
-        .rev()
-        .map(|&size| {
-            let at = rest % size.max(1);
-            rest /= size.max(1);
-            at
-        })
-        .collect();
-    place.reverse();
-    place
-}
-
-/// Both with one column more: the rank of the score among all scores, between 0 and 1. It sees changes of a
-/// heavy-tailed score that its mean does not.
-fn with_rank(
-    reference: &ArrayView2<'_, f64>,
-    batch: &ArrayView2<'_, f64>,
-) -> (Array2<f64>, Array2<f64>) {
-    let last = reference.ncols() - 1;
-    let mut all: Vec<f64> =
-        reference.column(last).iter().chain(batch.column(last).iter()).copied().collect();
-    all.sort_by(f64::total_cmp);
-    let rank = |s: f64| {
-        let (low, high) = (all.partition_point(|v| *v < s), all.partition_point(|v| *v <= s));
-        (low + high) as f64 / (2.0 * all.len() as f64)
-    };
-    let extend = |of: &ArrayView2<'_, f64>| {
-        let mut wide = Array2::zeros((of.nrows(), of.ncols() + 1));
-        for (mut to, from) in wide.outer_iter_mut().zip(of.outer_iter()) {
-            for (t, f) in to.iter_mut().zip(&from) {
-                *t = *f;
-            }
-            to[last + 1] = rank(from[last]);
+    fn notes(&self, repeated: usize) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if self.detector.flags_too_few(self.flagged, self.samples) {
+            notes.push(Note::FewFlagged);
         }
-        wide
-    };
-    (extend(reference), extend(batch))
+        let kept = &self.detector.reference().rows;
+        let share = repeated as f64 / self.rows.len() as f64;
+        if repeated > 1 && share > REPEATED {
+            let distinct: HashSet<u64> = kept.rows().into_iter().map(|r| hash(r.iter())).collect();
+            let usual = 1.0 - distinct.len() as f64 / kept.nrows() as f64;
+            notes.extend((share > 2.0 * usual).then_some(Note::Repeated));
+        }
+        notes.extend((self.not_finite > 0).then_some(Note::NoScore));
+        notes
+    }
+
+    /// Where the parts of the map moved.
+    fn entries(&self, effect: f64, usual: &[f64]) -> Option<Entries> {
+        let finite: Vec<f64> = usual.iter().copied().filter(|s| s.is_finite()).collect();
+        let mean = finite.iter().sum::<f64>() / finite.len() as f64;
+        let difference = self.score.mean().map(|own| own[0] - mean);
+        let added = difference.filter(|d| *d > 0.0 && effect > 0.0).map(|d| effect / d);
+        entries(self.detector, self.map.as_ref()?, added)
+    }
+}
+
+/// Of the bits of numbers.
+fn hash<'a>(values: impl Iterator<Item = &'a f32>) -> u64 {
+    values.fold(0, |sum, v| mix(sum ^ u64::from(v.to_bits()).wrapping_add(1)))
 }

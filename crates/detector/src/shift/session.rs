@@ -1,35 +1,50 @@
 //! Tests of many batches.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use taste_data::Samples;
+use taste_data::{Chunk, Samples};
 use taste_stats::multiple::holm;
 
-use super::{Batch, Shift};
+use super::{Batch, By, Shift, Verdict, by::in_order};
 use crate::{Detector, Error, Progress, Scorer, error::unfit, refused};
+
+/// The most segments of one data set, and the most samples that are drawn from each.
+const MOST_SEGMENTS: usize = 1000;
+const DRAWN_OF_SEGMENT: usize = 5000;
+/// A segment with fewer samples is not tested.
+const LEAST_IN_SEGMENT: usize = 2;
 
 /// How batches are tested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestSettings {
-    /// A batch differs if its p-value, adjusted for the number of batches, is at most this.
+    /// A batch may differ if its p-value, adjusted for the number of batches, is at most this.
     pub alpha: f64,
-    /// Shifts that are smaller than this, in standard deviations of calibration samples, pass.
+    /// An effect, in standard deviations of calibration samples, that the nearer end of its interval must reach to be a
+    /// shift; without an interval the effect itself. With 0, the p-value alone decides.
     pub least_effect: f64,
     /// Random splits of batch and calibration samples that the batch is compared with.
     pub permutations: usize,
     /// Cuts each data set into batches of this many samples.
     pub batch_size: Option<usize>,
+    /// Divides each data set by the values of a column, which the data must have been opened to keep.
+    pub by: Option<By>,
     /// The seed of the permutations.
     pub seed: u64,
 }
 
 impl TestSettings {
+    /// The least effect if nothing is said: smaller ones are called negligible (Cohen 1988).
+    pub const LEAST_EFFECT: f64 = 0.2;
+
     /// The defaults for a detector.
     pub fn of(detector: &Detector) -> Self {
         Self {
             alpha: detector.manifest().decision.alpha.unwrap_or(0.05),
-            least_effect: 0.0,
+            least_effect: Self::LEAST_EFFECT,
             permutations: taste_stats::permutation::PERMUTATIONS,
             batch_size: None,
+            by: None,
             seed: 0,
         }
     }
@@ -78,13 +93,31 @@ pub struct Tested {
     pub data: String,
     /// The number of the first sample, where a data set is cut into batches.
     pub first: usize,
-    /// Whether it differs by more than chance explains.
-    pub seen: bool,
-    /// Whether it differs by as much as was asked for, too.
-    pub shifted: bool,
+    /// The value that the samples share, where a data set is divided by a column.
+    pub segment: Option<String>,
     /// What the test says.
     #[serde(flatten)]
     pub shift: Shift,
+}
+
+/// A segment with too few samples to test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TooSmall {
+    /// The data set.
+    pub data: String,
+    /// The value that the samples share.
+    pub segment: String,
+    /// Samples in the segment.
+    pub samples: usize,
+}
+
+/// What tests of many batches say.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Tests {
+    /// The batches, in their order.
+    pub batches: Vec<Tested>,
+    /// Segments that were not tested.
+    pub too_small: Vec<TooSmall>,
 }
 
 /// Batches that are tested together.
@@ -92,18 +125,31 @@ pub struct Tested {
 pub struct Session<'d> {
     detector: &'d Detector,
     settings: TestSettings,
-    batches: Vec<Tested>,
+    tests: Tests,
 }
 
 impl<'d> Session<'d> {
     /// No batches yet.
     pub fn new(detector: &'d Detector, settings: TestSettings) -> Result<Self, Error> {
         settings.check()?;
-        Ok(Self { detector, settings, batches: Vec::new() })
+        Ok(Self { detector, settings, tests: Tests::default() })
     }
 
-    /// Scores a data set and adds it, whole or in batches.
+    /// Scores a data set and adds it: whole, in batches, or divided by a column.
     pub fn add(
+        &mut self,
+        scorer: &Scorer,
+        data: &dyn Samples,
+        chunk: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), Error> {
+        match self.settings.by.clone() {
+            Some(by) => self.add_segments(&by, scorer, data, chunk, progress),
+            None => self.add_batches(scorer, data, chunk, progress),
+        }
+    }
+
+    fn add_batches(
         &mut self,
         scorer: &Scorer,
         data: &dyn Samples,
@@ -117,7 +163,8 @@ impl<'d> Session<'d> {
             let mut start = 0;
             while start < chunk.len() {
                 let end = chunk.len().min(start.saturating_add(size - current.len()));
-                current.add(&scores.rows(start, end))?;
+                let samples = chunk.values.slice_axis(ndarray::Axis(0), (start..end).into());
+                current.add(&samples, &scores.rows(start, end))?;
                 if current.len() >= size {
                     self.test(data.name(), first, &current)?;
                     first += current.len();
@@ -133,26 +180,94 @@ impl<'d> Session<'d> {
         Ok(())
     }
 
+    fn add_segments(
+        &mut self,
+        by: &By,
+        scorer: &Scorer,
+        data: &dyn Samples,
+        chunk: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), Error> {
+        let (detector, seed) = (self.detector, self.settings.seed);
+        let mut segments: BTreeMap<String, Batch<'d>> = BTreeMap::new();
+        scorer.each(data, chunk, progress, |chunk, scores| {
+            for (name, rows) in divided(by, chunk)? {
+                if segments.len() >= MOST_SEGMENTS && !segments.contains_key(name) {
+                    let message = format!(
+                        "{}: column {:?} has more than {MOST_SEGMENTS} different values: divide by a column with few, or \
+                         by a part of dates",
+                        data.name(),
+                        by.column
+                    );
+                    return Err(unfit("by", message));
+                }
+                let batch = segments
+                    .entry(name.to_owned())
+                    .or_insert_with(|| Batch::with_most(detector, seed, DRAWN_OF_SEGMENT));
+                let samples = chunk.values.select(ndarray::Axis(0), &rows);
+                batch.add(&samples.view(), &scores.select(&rows))?;
+            }
+            Ok(())
+        })?;
+        let mut names: Vec<String> = segments.keys().cloned().collect();
+        in_order(&mut names);
+        for name in names {
+            let batch = &segments[&name];
+            if batch.len() < LEAST_IN_SEGMENT {
+                let data = data.name().to_owned();
+                self.tests.too_small.push(TooSmall { data, segment: name, samples: batch.len() });
+                continue;
+            }
+            self.test_segment(data.name(), 0, Some(name), batch)?;
+        }
+        Ok(())
+    }
+
     /// Tests a batch that was gathered elsewhere.
     pub fn test(&mut self, data: &str, first: usize, batch: &Batch<'_>) -> Result<(), Error> {
+        self.test_segment(data, first, None, batch)
+    }
+
+    fn test_segment(
+        &mut self,
+        data: &str,
+        first: usize,
+        segment: Option<String>,
+        batch: &Batch<'_>,
+    ) -> Result<(), Error> {
         let shift = batch.test(self.settings.permutations).map_err(|e| match e {
             Error::Request(message) => refused(format!("{data}: {message}")),
             other => other,
         })?;
-        let data = data.to_owned();
-        self.batches.push(Tested { data, first, seen: false, shifted: false, shift });
+        self.tests.batches.push(Tested { data: data.to_owned(), first, segment, shift });
         Ok(())
     }
 
     /// The verdicts: p-values are adjusted for the number of batches (Holm 1979).
-    pub fn finish(mut self) -> Vec<Tested> {
-        let raw: Vec<f64> = self.batches.iter().map(|b| b.shift.p_value).collect();
-        for (batch, adjusted) in self.batches.iter_mut().zip(holm(&raw)) {
-            batch.shift.adjusted_p_value = adjusted;
-            batch.seen = adjusted <= self.settings.alpha;
-            let effect = batch.shift.effect().abs();
-            batch.shifted = batch.seen && effect >= self.settings.least_effect;
+    pub fn finish(mut self) -> Tests {
+        let TestSettings { alpha, least_effect, .. } = self.settings;
+        let of = |p: fn(&Shift) -> f64| {
+            holm(&self.tests.batches.iter().map(|b| p(&b.shift)).collect::<Vec<_>>())
+        };
+        let (upper, lower) = (of(|s| s.p_value), of(|s| s.lower_p_value));
+        for ((batch, upper), lower) in self.tests.batches.iter_mut().zip(upper).zip(lower) {
+            let shift = &mut batch.shift;
+            shift.adjusted_p_value = upper;
+            let verdict = Verdict::of(shift, alpha, least_effect);
+            shift.judge(verdict, lower <= alpha);
         }
-        self.batches
+        self.tests
     }
+}
+
+/// The positions of a chunk's samples by segment.
+fn divided<'c>(by: &By, chunk: &'c Chunk) -> Result<BTreeMap<&'c str, Vec<usize>>, Error> {
+    let Some(values) = chunk.kept.first() else {
+        return Err(unfit("by", "the data have no columns to divide them by".to_owned()));
+    };
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (i, value) in values.iter().enumerate() {
+        rows.entry(by.segment(value)?).or_default().push(i);
+    }
+    Ok(rows)
 }

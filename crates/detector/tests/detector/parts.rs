@@ -19,7 +19,7 @@ pub(crate) fn state(plan: &Plan, data: &InMemory, rows: Range<usize>, engine: &E
         let index: Vec<usize> = (start..rows.end.min(start + 13)).collect();
         let span = Slice::from(start..start + index.len());
         let values = data.values().slice_axis(Axis(0), span).to_owned();
-        worker.update(&Chunk { index, values, labels: None }).expect("rows");
+        worker.update(&Chunk { index, values, labels: None, kept: Vec::new() }).expect("rows");
     }
     let bytes = worker.finish(rows.end as u64).expect("a state").to_bytes().expect("bytes");
     State::from_bytes(&bytes).expect("a state")

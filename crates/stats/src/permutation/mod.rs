@@ -1,6 +1,7 @@
-//! A two-sample permutation test for vectors.
+//! Permutation tests of a batch against a reference: [`two_sample`] of vectors, [`mean`] of numbers and to one side,
+//! [`squared_length`] of the mean of whitened vectors.
 //!
-//! The statistic of a component is the difference of means over its standard error; the test looks at the largest
+//! The statistic of a component in [`two_sample`] of a component is the difference of means over its standard error; the test looks at the largest
 //! of them, so one p-value covers all components and their dependence, whatever it is. If batch and reference come from
 //! one distribution, each p-value is at most α with a chance of at most α, for every size of the two.
 //!
@@ -8,8 +9,10 @@
 //! taken for one of means (Chung and Romano 2013). A side of fewer than eight rows can't tell its own
 //! variance well; both sides then share one.
 
+mod mean;
 mod pooled;
 mod splits;
+mod squared_length;
 #[cfg(test)]
 mod tests;
 
@@ -18,8 +21,11 @@ use pooled::Pooled;
 use rayon::prelude::*;
 use splits::{Chooser, every_split, split_count};
 
+pub use mean::{MeanTest, mean};
+pub use squared_length::{LengthTest, squared_length};
+
 use super::draws;
-use crate::Error;
+use crate::{Error, error::refused};
 
 /// A number of permutations that resolves p-values to 0.0005.
 pub const PERMUTATIONS: usize = 1999;
@@ -59,24 +65,43 @@ pub fn two_sample(
 ) -> Result<Outcome, Error> {
     draws("permutations", permutations)?;
     let pooled = Pooled::new(reference, batch)?;
-    let count = split_count(pooled.rows(), pooled.chosen(), permutations as u64);
-    let maxima: Vec<f64> = if count.is_some() {
-        let mut sums = pooled.sums();
-        // The first is the actual one.
-        every_split(pooled.rows(), pooled.chosen())
-            .skip(1)
-            .map(|split| pooled.largest(&split, &mut sums))
-            .collect()
-    } else {
-        let draws = (0..permutations as u64).into_par_iter().map_init(
-            || (Chooser::new(pooled.rows()), pooled.sums()),
-            |(chooser, sums), number| {
-                chooser.choose(pooled.chosen(), seed, number, |s| pooled.largest(s, sums))
-            },
-        );
-        taste_threads::within(|| draws.collect())
-    };
-    Ok(outcome(&pooled, maxima, count.is_some()))
+    let (maxima, exhaustive) = over_splits(
+        (pooled.rows(), pooled.chosen()),
+        (permutations, seed),
+        || pooled.sums(),
+        |sums, split| pooled.largest(split, sums),
+    );
+    Ok(outcome(&pooled, maxima, exhaustive))
+}
+
+/// A statistic of the chosen rows in splits other than the actual one, which chooses the first: all of them where there
+/// are no more than `permutations`, and then true; else that many at random.
+fn over_splits<W, S: Send>(
+    (rows, chosen): (usize, usize),
+    (permutations, seed): (usize, u64),
+    room: impl Fn() -> W + Send + Sync,
+    statistic: impl Fn(&mut W, &[usize]) -> S + Send + Sync,
+) -> (Vec<S>, bool) {
+    if split_count(rows, chosen, permutations as u64).is_some() {
+        let mut room = room();
+        let others = every_split(rows, chosen).skip(1);
+        return (others.map(|split| statistic(&mut room, &split)).collect(), true);
+    }
+    let draws = (0..permutations as u64).into_par_iter().map_init(
+        || (Chooser::new(rows), room()),
+        |(chooser, room), number| chooser.choose(chosen, seed, number, |s| statistic(room, s)),
+    );
+    (taste_threads::within(|| draws.collect()), false)
+}
+
+/// Fails unless both sides have something to compare.
+fn check_sizes(reference: usize, batch: usize) -> Result<(), Error> {
+    if reference >= 2 && batch >= 1 {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "a comparison needs two reference samples and one in the batch, but there are {reference} and {batch}"
+    )))
 }
 
 fn outcome(pooled: &Pooled, mut maxima: Vec<f64>, exhaustive: bool) -> Outcome {

@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
+use super::check_sizes;
 use crate::{Error, error::refused};
 
 /// From this many rows on, a side's own variance is used.
@@ -130,13 +131,7 @@ fn check(reference: &ArrayView2<'_, f64>, batch: &ArrayView2<'_, f64>) -> Result
             batch.ncols()
         )));
     }
-    if reference.nrows() < 2 || batch.nrows() < 1 {
-        return Err(refused(format!(
-            "a comparison needs two reference samples and one in the batch, but there are {} and {}",
-            reference.nrows(),
-            batch.nrows()
-        )));
-    }
+    check_sizes(reference.nrows(), batch.nrows())?;
     for (name, rows) in [("reference", reference), ("batch", batch)] {
         if let Some(row) = rows.rows().into_iter().position(|r| !r.iter().all(|v| v.is_finite())) {
             return Err(refused(format!(

@@ -59,7 +59,7 @@ fn said(detector: &Detector, batches: &[ArrayD<f32>]) -> Said {
     let scores = |batch: &ArrayD<f32>| scorer.score(batch.view()).expect("scores");
     let shifted = |batch: &ArrayD<f32>| {
         let mut test = Batch::new(detector, 3);
-        test.add(&scores(batch)).expect("rows");
+        test.add(&batch.view(), &scores(batch)).expect("rows");
         test.test(99).expect("a test").p_value <= ALPHA
     };
     let first = scores(&batches[0]);

@@ -46,8 +46,8 @@ pub(super) fn results(found: &Found) -> Section {
         ))
         .table(&table(found))
         .list([
-            "Effect: how far the batch lies from calibration images, in their standard deviations: its mean score, or the \
-             rank of its scores if that moved more clearly. This is how large the reaction is."
+            "Effect: how much further out the batch lies than calibration images, in their standard deviations: the mean \
+             of its images' evidence, which is minus the log of the share of images at least as far out."
                 .to_owned(),
             format!(
                 "Flagged: the share of images whose own score is above the threshold. Without a shift it is about \
@@ -56,8 +56,8 @@ pub(super) fn results(found: &Found) -> Section {
             ),
             format!(
                 "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} a \
-                 shift is seen. The more images, the smaller the shift that is found, so one of less than \
-                 {LEAST_EFFECT} standard deviations is let pass here.",
+                 shift is seen. The more images, the smaller the shift that is found, so one that is not surely \
+                 {LEAST_EFFECT} standard deviations or more is let pass here.",
             ),
         ])
         .figure(
@@ -126,7 +126,7 @@ fn table(found: &Found) -> Table {
             row.change.name().to_owned(),
             row.accuracy.map_or_else(|| "–".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
             Harm::of(row, found.usual()).words().to_owned(),
-            super::signed(row.shift().effect(), 2),
+            super::signed(row.shift().effect, 2),
             format!("{:.1} %", 100.0 * row.flagged()),
             super::p_value(row.shift().adjusted_p_value),
             Answer::of(row).words().to_owned(),

@@ -1,0 +1,134 @@
+//! `taste test`.
+
+mod many;
+mod one;
+mod words;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use taste_data::Samples;
+use taste_detector::{
+    Detector,
+    shift::{Note, Session, TestSettings, Tested, Tests},
+};
+
+use crate::{
+    Outcome,
+    args::TestArgs,
+    detect::{Detection, tell_skipped},
+    print, print_json,
+    progress::Bars,
+    table::count,
+    tell,
+};
+use words::{named, p_value};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    detector: &'a Path,
+    alpha: f64,
+    least_effect: f64,
+    /// The column that divides the data, if one does.
+    by: Option<String>,
+    /// Whether any batch differs.
+    shifted: bool,
+    #[serde(flatten)]
+    tests: Tests,
+}
+
+pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
+    let with = &args.with;
+    let detector = Detector::open(&with.detector)?;
+    let defaults = TestSettings::of(&detector);
+    let settings = TestSettings {
+        alpha: args.alpha.unwrap_or(defaults.alpha),
+        least_effect: args.least_effect,
+        permutations: usize::try_from(args.permutations)?,
+        batch_size: args.batch_size.map(usize::try_from).transpose()?,
+        by: args.by.clone(),
+        seed: args.seed,
+    };
+    let mut session = Session::new(&detector, settings.clone())?;
+    let detection = Detection::start(&detector, with, detector.has_map())?;
+    let keep: Vec<String> = args.by.iter().map(|by| by.column.clone()).collect();
+    for path in &args.data {
+        let data = detection.open_keeping(path, &keep)?;
+        let bars = Bars::new(with.run.quiet());
+        let chunk = detection.chunk();
+        session.add(&detection.scorer, &data as &dyn Samples, chunk, &bars.progress())?;
+        drop(bars);
+        if !with.run.quiet() {
+            tell_skipped(&data);
+        }
+    }
+    let tests = session.finish();
+    if let (true, Some(by)) = (tests.batches.is_empty(), &args.by) {
+        bail!(
+            "no value of column {:?} has two samples or more: there is nothing to test",
+            by.column
+        );
+    }
+    let shifted = tests.batches.iter().any(|b| b.shift.is_shift());
+    let report = Report {
+        detector: &with.detector,
+        alpha: settings.alpha,
+        least_effect: args.least_effect,
+        by: args.by.as_ref().map(ToString::to_string),
+        shifted,
+        tests,
+    };
+    if with.json {
+        print_json(&report)?;
+    } else if let ([batch], []) = (&report.tests.batches[..], &report.tests.too_small[..]) {
+        print(&one::render(batch, &report, &detector, args.top))?;
+    } else {
+        print(&many::render(&report))?;
+    }
+    if !with.run.quiet() {
+        warn(&report, &settings);
+    }
+    Ok(if shifted { Outcome::Found } else { Outcome::Fine })
+}
+
+/// Says what the verdicts rest on.
+fn warn(report: &Report<'_>, settings: &TestSettings) {
+    let batches = &report.tests.batches;
+    let reachable = settings.least_p_value() * batches.len() as f64;
+    if reachable > settings.alpha {
+        tell(&format!(
+            "warning: for {} batches, {} permutations give no adjusted p-value below {}: --permutations {} or more can \
+             reach alpha = {}",
+            batches.len(),
+            settings.permutations,
+            p_value(reachable.min(1.0)),
+            settings.permutations_for(batches.len()),
+            settings.alpha
+        ));
+    }
+    for batch in batches {
+        for note in &batch.shift.notes {
+            if let Some(warning) = warning(batch, *note) {
+                tell(&format!("warning: {}: {warning}", named(batch, batches)));
+            }
+        }
+    }
+}
+
+fn warning(batch: &Tested, note: Note) -> Option<String> {
+    let shift = &batch.shift;
+    match note {
+        Note::NoScore => Some(format!(
+            "{} of {} have no finite score; they count as furthest out",
+            shift.not_finite,
+            count(shift.samples, "sample")
+        )),
+        Note::Repeated => Some(format!(
+            "{} of {} are copies of others, and the p-value takes samples for independent: it is too small",
+            shift.repeated,
+            count(shift.samples, "sample")
+        )),
+        Note::MoreOrdinary | Note::FewFlagged => None,
+    }
+}
