@@ -34,7 +34,7 @@ impl Draft {
     pub fn cuts(&mut self, features: Option<&str>) -> Result<Vec<Feature>, Error> {
         let last = self.pooled_features(features)?;
         let waists = self.waists();
-        let earlier = match self.spatial_cuts(&waists) {
+        let earlier = match Self::spatial_cuts(&waists) {
             found if found.is_empty() => self.layer_cuts(&waists)?,
             found => found,
         };
@@ -89,7 +89,7 @@ impl Draft {
     }
 
     /// The last tensors of the two spatial sizes before the last.
-    fn spatial_cuts(&self, waists: &[Waist]) -> Vec<Id> {
+    fn spatial_cuts(waists: &[Waist]) -> Vec<Id> {
         let mut sizes: Vec<([usize; 2], Id)> = Vec::new();
         for waist in waists {
             // A single place is what pooling leaves.

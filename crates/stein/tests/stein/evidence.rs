@@ -69,7 +69,9 @@ fn blind(seed: u64) -> Model {
     let w0 = graph.initializer.iter().position(|t| t.name == "w0").expect("weights");
     let tensor = onnx.tensor(&onnx.proto.graph.as_ref().expect("a graph").initializer[w0]);
     let Values::F32(mut values) = tensor.expect("values").values else { panic!("floats") };
-    values.iter_mut().for_each(|v| *v *= 3.0);
+    for v in &mut values {
+        *v *= 3.0;
+    }
     values[48..].fill(0.0);
     let graph = onnx.proto.graph.as_mut().expect("a graph");
     graph.initializer[w0] = builders::tensor_f32("w0", &[4, 24], &values);
