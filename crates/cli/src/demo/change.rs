@@ -11,8 +11,9 @@ use super::{
     glyph::{Pose, Shape},
 };
 
-/// The noise that every image has.
-pub(super) const NOISE: f64 = 0.05;
+/// The noise that every image has: enough for the classifier to err at times, as an estimate of its accuracy is learnt
+/// from mistakes.
+const NOISE: f64 = 0.15;
 
 /// A shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +71,14 @@ impl Change {
             Self::Rim => "noise in the outermost row of pixels, where no glyph is",
             Self::Nudged => "moved by one pixel more",
             Self::Blurred => "out of focus, by 1.5 pixels",
-            Self::Noisy => "seven times the usual noise everywhere",
+            Self::Noisy => "three times the usual noise everywhere",
             Self::Turned => "turned by 45 degrees",
             Self::Covered => "a black square of 7 by 7 pixels over a part of the glyph",
             Self::Struck => "a straight line drawn across",
             Self::Unseen => "a zigzag, which is none of the six classes",
-            Self::Attacked => "each pixel moved by its usual noise, toward a wrong answer",
+            Self::Attacked => {
+                "each pixel moved by a third of its usual noise, toward a wrong answer"
+            }
         }
     }
 
@@ -115,7 +118,7 @@ impl Change {
         image.mapv_inplace(|v| v + single(NOISE * usual.normal()));
         match self {
             Self::Noisy => {
-                let more = NOISE * 48f64.sqrt();
+                let more = NOISE * 8f64.sqrt();
                 image.mapv_inplace(|v| v + single(more * random.normal()));
             }
             Self::Rim => {

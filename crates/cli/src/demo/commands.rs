@@ -31,9 +31,10 @@ pub(super) fn next(folder: &Path) -> Vec<Command> {
         (format!("taste test {detector} {new}"), "is the batch harmful, by how much, and why?"),
         (
             format!(
-                "taste evaluate {detector} --id {} --id-labels own --ood {} --labels own",
+                "taste evaluate {detector} --id {} --id-labels own --ood known={} unseen={} --labels known=own",
                 file("glyphs-fresh.npy"),
-                file(SHIFTS)
+                file(SHIFTS),
+                file("glyphs-unseen.npy")
             ),
             "how good is it, where the truth is known?",
         ),

@@ -16,7 +16,7 @@ use crate::files::{self, NewFolder};
 
 /// How many of the samples in `glyphs-new.npy` are fresh, and how many are struck out.
 const NEW: usize = 100;
-/// The folder of the batches that were changed.
+/// The folder of the batches that were changed and have labels.
 pub(super) const SHIFTS: &str = "shifts";
 
 /// Writes everything but the report, each file as a whole, and tells what there is.
@@ -42,13 +42,11 @@ pub(super) fn all(
     let shifts = folder.join(SHIFTS);
     let made = NewFolder::make("--out", &shifts)?;
     for row in &found.rows {
-        // Fresh samples are what the others are compared with.
-        let beside = if row.change == Change::Nothing { folder } else { &shifts };
-        let name = match row.change {
-            Change::Nothing => "glyphs-fresh".to_owned(),
-            change => change.name().replace(' ', "-"),
-        };
-        files.extend(glyphs(beside, &name, &row.glyphs)?);
+        files.extend(match row.change {
+            Change::Nothing => glyphs(folder, "glyphs-fresh", &row.glyphs)?,
+            Change::Unseen => glyphs(folder, "glyphs-unseen", &row.glyphs)?,
+            change => glyphs(&shifts, &change.name().replace(' ', "-"), &row.glyphs)?,
+        });
     }
     made.keep();
     Ok(files)

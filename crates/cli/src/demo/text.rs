@@ -18,7 +18,7 @@ pub(super) fn render(plane: &Plane, found: &Found, folder: &Path) -> String {
         .collect();
     format!(
         "The plane: 2-D normal data, a network that learnt x2 - x1, data moved by {LENGTH} in 36 directions\n\n{}\n\
-         Glyphs: a classifier of six drawn shapes, and what happens to its images. Accuracy needs labels, the rest does not\n\n\
+         Glyphs: a classifier of six drawn shapes, and what happens to its images (accuracy needs labels, the rest does not)\n\n\
          {}\nThe main reasons\n\n{}\n\
          {}.\n\n\
          The whole story with figures: {}\n\n\

@@ -29,9 +29,8 @@ pub(super) fn data(found: &Found) -> Section {
         ))
         .figure(&classes(found), "The six classes.")
         .paragraph(
-            "Then things happen to the images. The changes were chosen for what they are, before anything was computed. \
-             Some should not matter to such a classifier, others should. The last is made with the classifier at hand: one \
-             step of the fast gradient sign method, as small as the noise that every pixel has anyway.",
+            "Then things happen to the images. Some should not matter to such a classifier, others should. The last is made with the classifier at hand: one \
+             step of the fast gradient sign method, a third of the noise that every pixel has anyway.",
         )
         .figure(&changes(found), "One glyph under every change.")
 }

@@ -72,7 +72,8 @@ fn limits() -> Section {
          wrongly classified and look fine to both.",
         "The estimated accuracy holds while the classifier errs at a score as often as it did on calibration images. Where it \
          is confidently wrong, the estimate is too high.",
-        "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is.",
+        "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is. The noise \
+         of the glyphs was settled so that the classifier errs at times, and the step of the attack with results in view.",
     ])
 }
 
@@ -85,7 +86,7 @@ fn yours(folder: &Path) -> Section {
     Section::new("Now with your own model")
         .paragraph(
             "The folder of this report holds the models, their detectors and the data, with labels. glyphs-new.npy has 100 \
-             fresh glyphs and after them 100 that are struck out; shifts has every batch of above:",
+             fresh glyphs and after them 100 that are struck out; shifts has the batches of above:",
         )
         .code(here.trim_end())
         .paragraph(
