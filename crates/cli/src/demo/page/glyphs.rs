@@ -13,6 +13,8 @@ use crate::demo::{
 
 /// How many times a pixel of a glyph is enlarged.
 const PIXEL: u32 = 6;
+/// The same where there is more to say below.
+const LARGE: u32 = 9;
 /// Changes whose maps are shown.
 const MAPPED: [Change; 5] =
     [Change::Nothing, Change::Rim, Change::Covered, Change::Struck, Change::Unseen];
@@ -29,8 +31,8 @@ pub(super) fn data(found: &Found) -> Section {
         ))
         .figure(&classes(found), "The six classes.")
         .paragraph(
-            "Then things happen to the images. Some should not matter to such a classifier, others should. The last is made with the classifier at hand: one \
-             step of the fast gradient sign method, a third of the noise that every pixel has anyway.",
+            "Then things happen to the images. Some should not matter to such a classifier, others should. The last is \
+             made with the classifier at hand: one step of the fast gradient sign method, a third of the noise that every pixel has anyway.",
         )
         .figure(&changes(found), "One glyph under every change.")
 }
@@ -96,8 +98,8 @@ fn grey(image: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
 }
 
 /// A grid of images alone.
-fn images(panels: Vec<Panel>, columns: usize) -> Heatmap {
-    Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(PIXEL)
+fn images(panels: Vec<Panel>, columns: usize, pixel: u32) -> Heatmap {
+    Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(pixel)
 }
 
 fn image(row: &Row, number: usize) -> Option<Panel> {
@@ -108,10 +110,13 @@ fn classes(found: &Found) -> Heatmap {
     let row = found.row(Change::Nothing);
     let panels = Shape::KNOWN.into_iter().filter_map(|shape| {
         let row = row?;
-        let number = row.glyphs.labels.iter().position(|&label| label == shape.label())?;
+        let drawn = (0..row.glyphs.labels.len()).filter(|&i| row.glyphs.labels[i] == shape.label());
+        // The brightest, as some are faint.
+        let light = |&i: &usize| row.glyphs.images.index_axis(Axis(0), i).sum();
+        let number = drawn.max_by(|a, b| light(a).total_cmp(&light(b)))?;
         Some(image(row, number)?.caption(shape.name()))
     });
-    images(panels.collect(), Shape::KNOWN.len())
+    images(panels.collect(), Shape::KNOWN.len(), PIXEL)
 }
 
 fn changes(found: &Found) -> Heatmap {
@@ -119,7 +124,7 @@ fn changes(found: &Found) -> Heatmap {
         let caption = format!("{}: {}", row.change.name(), row.change.words());
         Some(image(row, found.shown())?.caption(caption))
     });
-    images(panels.collect(), 4)
+    images(panels.collect(), 4, LARGE)
 }
 
 fn table(found: &Found) -> Table {
@@ -162,7 +167,9 @@ fn lost(found: &Found) -> Bars {
 }
 
 fn effects(found: &Found) -> Bars {
-    let rows = found.rows.iter().map(|row| (row.change.name().to_owned(), row.shift().effect));
+    let rounded = |effect: f64| (100.0 * effect).round() / 100.0;
+    let rows =
+        found.rows.iter().map(|row| (row.change.name().to_owned(), rounded(row.shift().effect)));
     Bars::new("Harm", rows)
         .label("standard deviations of calibration images")
         .level(found.settings.least_effect, "smaller effects do not count")
