@@ -52,16 +52,19 @@ pub struct Estimate {
 
 impl ErrorModel {
     /// From the scores of labelled samples and how wrong the model is on each: 0 or 1, or the absolute error. Nothing with
-    /// fewer than 20 samples.
+    /// fewer than 20 samples, or where a classifier made fewer than 10 mistakes: there is nothing to learn from.
     pub fn fit(measure: Measure, scores: &[f64], errors: &[f64]) -> Option<Self> {
         const LEAST: usize = 20;
+        const LEAST_MISTAKES: usize = 10;
         let known: Vec<(f64, f64)> = scores
             .iter()
             .zip(errors)
             .filter(|(s, e)| s.is_finite() && e.is_finite())
             .map(|(s, e)| (*s, *e))
             .collect();
-        if known.len() < LEAST {
+        let mistakes = known.iter().filter(|k| k.1 > 0.5).count();
+        let too_few = measure == Measure::Accuracy && mistakes < LEAST_MISTAKES;
+        if known.len() < LEAST || too_few {
             return None;
         }
         let scores: Vec<f64> = known.iter().map(|k| k.0).collect();
@@ -207,5 +210,8 @@ mod tests {
         assert!((found.value - 5.0).abs() < 1e-6, "{found:?}");
         assert!(model.expected(f64::NAN) > model.expected(9.0));
         assert!(ErrorModel::fit(Measure::Accuracy, &scores[..10], &errors[..10]).is_none());
+        // From 8 mistakes nothing is learnt, nor from none.
+        assert!(ErrorModel::fit(Measure::Accuracy, &scores[..40], &errors[..40]).is_none());
+        assert!(ErrorModel::fit(Measure::Accuracy, &scores, &[0.0; 100]).is_none());
     }
 }
