@@ -8,8 +8,8 @@ use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
 use crate::{
-    Outcome, args::FitArgs, detect::tell_skipped, files, print, print_json, progress::Bars,
-    reading, sheet, tell, truth,
+    Outcome, args::FitArgs, detect::tell_skipped, files, pages, print, print_json, progress::Bars,
+    reading, sheet, table::Table, tell, truth,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
@@ -17,7 +17,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let mut sources = vec![args.model.as_path(), args.data.as_path()];
     sources.extend(args.calibration.as_deref());
     sources.extend(args.reading.label_file());
-    files::check_targets(&sources, &[("-o", &args.out)])?;
+    let mut targets = vec![("-o", args.out.as_path())];
+    targets.extend(args.page.target());
+    files::check_targets(&sources, &targets)?;
     check_apart(args)?;
     let model = Model::open(&args.model)?;
     if Detector::is_one(model.onnx()) {
@@ -83,7 +85,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     }
     if !quiet {
         tell(&format!("wrote {}", args.out.display()));
-        next_steps(args);
+    }
+    args.page.write(quiet, || pages::fit(&detector, &args.out, &next_steps(args)))?;
+    if !quiet {
+        tell_next_steps(args);
     }
     Ok(Outcome::Fine)
 }
@@ -98,20 +103,30 @@ fn labelled(path: &Path, options: &Options, needed: bool, used: bool) -> Result<
     }
 }
 
-/// What to do with the detector.
-fn next_steps(args: &FitArgs) {
+/// Commands to go on with, and what they are for.
+fn next_steps(args: &FitArgs) -> Vec<(String, String)> {
     let detector = args.out.display();
     let mut steps = vec![
-        format!("taste score {detector} NEW -o scores.csv     every sample of NEW"),
-        format!("taste test {detector} NEW                    NEW as one batch"),
-        format!("taste evaluate {detector} --id CLEAN --ood SHIFTED   how good it is"),
+        (format!("taste score {detector} NEW -o scores.csv"), "every sample of NEW".to_owned()),
+        (format!("taste test {detector} NEW"), "NEW as one batch".to_owned()),
+        (
+            format!("taste evaluate {detector} --id CLEAN --ood SHIFTED"),
+            "how good it is".to_owned(),
+        ),
     ];
     if args.calibration.is_none() {
-        steps.push(format!(
-            "taste edit {detector} --recalibrate FRESH    p-values that hold for new data"
+        steps.push((
+            format!("taste edit {detector} --recalibrate FRESH"),
+            "p-values that hold for new data".to_owned(),
         ));
     }
-    tell(&format!("next: {}", steps.join("\n      ")));
+    steps
+}
+
+fn tell_next_steps(args: &FitArgs) {
+    let mut table = Table::default();
+    next_steps(args).into_iter().for_each(|(command, purpose)| table.row([command, purpose]));
+    tell(&format!("next: {}", table.render(6).trim()));
 }
 
 /// Fails if training and calibration data are the same file.

@@ -18,6 +18,7 @@ mod inspect;
 mod list;
 mod ops;
 mod output;
+mod pages;
 mod progress;
 mod reading;
 mod score;

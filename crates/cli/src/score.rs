@@ -11,7 +11,9 @@ use crate::{
     Outcome,
     args::ScoreArgs,
     detect::Detection,
-    files, print_json,
+    files,
+    pages::Scored,
+    print_json,
     table::{count, percent},
     tell,
 };
@@ -38,13 +40,20 @@ struct Summary<'a> {
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let with = &args.with;
-    let targets: Vec<(&str, &Path)> = args.out.iter().map(|p| ("-o", p.as_path())).collect();
+    let out = args.out.iter().map(|p| ("-o", p.as_path()));
+    let targets: Vec<(&str, &Path)> = out.chain(args.page.target()).collect();
     files::check_targets(&[&with.detector, &args.data], &targets)?;
     let detector = Detector::open(&with.detector)?;
-    let detection = Detection::start(&detector, with, false)?;
+    let mut scored = args.page.report.as_ref().map(|_| Scored::new(&detector));
+    let detection = Detection::start(&detector, with, scored.is_some() && detector.has_map())?;
     let data = detection.open(&args.data)?;
     let mut sheet = Sheet::create(args, &detector, &data)?;
-    let samples = detection.each(&data, |chunk, scores| sheet.add(chunk, scores));
+    let samples = detection.each(&data, |chunk, scores| {
+        if let Some(scored) = &mut scored {
+            scored.add(&data, chunk, scores);
+        }
+        sheet.add(chunk, scores)
+    });
     let samples = match samples {
         Err(e) if is_closed_pipe(&e) => return Ok(Outcome::Fine),
         other => other?,
@@ -70,6 +79,9 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     };
     if !with.run.quiet() {
         summary.tell();
+    }
+    if let Some(scored) = scored {
+        args.page.write(with.run.quiet(), || scored.page(&with.detector, &args.data))?;
     }
     if args.out.is_some() && with.json {
         print_json(&summary)?;

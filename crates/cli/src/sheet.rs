@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use taste_data::Options;
-use taste_detector::{DataFacts, ErrorModel, Level, Manifest, Measure};
+use taste_detector::{DataFacts, ErrorModel, Finding, Level, Manifest, Measure};
 
 use crate::{
     edit,
@@ -11,6 +11,11 @@ use crate::{
 
 /// What a detector is, and how it fares.
 pub(crate) fn render(manifest: &Manifest) -> String {
+    format!("{}\n{}", facts(manifest).render(0), health(manifest).render(0))
+}
+
+/// What a detector is, as names and values.
+pub(crate) fn facts(manifest: &Manifest) -> Table {
     let mut facts = Table::default();
     let model = &manifest.model;
     facts.row([
@@ -62,7 +67,7 @@ pub(crate) fn render(manifest: &Manifest) -> String {
             format!("entries beyond {} stand out (alpha {})", number(map.threshold), map.alpha),
         ]);
     }
-    format!("{}\n{}", facts.render(0), health(manifest).render(0))
+    facts
 }
 
 /// How wrong the model is on calibration samples.
@@ -88,14 +93,18 @@ fn health(manifest: &Manifest) -> Table {
             Level::Note => "note",
             Level::Warning => "WARNING",
         };
-        let hint = match finding.check.as_str() {
-            "calibration data" => " (--calibration DATA, or taste edit --recalibrate DATA)",
-            "labels" => " (--labels)",
-            _ => "",
-        };
-        health.row([level.to_owned(), format!("{}{hint}", finding.message)]);
+        health.row([level.to_owned(), format!("{}{}", finding.message, advice(finding))]);
     }
     health
+}
+
+/// The flags that help against a finding.
+pub(crate) fn advice(finding: &Finding) -> &'static str {
+    match finding.check.as_str() {
+        "calibration data" => " (--calibration DATA, or taste edit --recalibrate DATA)",
+        "labels" => " (--labels)",
+        _ => "",
+    }
 }
 
 /// A method with nothing more to say than its facts.

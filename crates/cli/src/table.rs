@@ -20,6 +20,11 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| in_line(&cell.into())).collect());
     }
 
+    /// The cells.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// The lines, each after `indent` spaces.
     pub(crate) fn render(&self, indent: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -10,6 +10,7 @@ use taste_detector::{
 use taste_stats::conformal::Rule;
 
 use super::{EngineArgs, RunArgs};
+use crate::pages::PageArgs;
 
 /// The detector and how data are read for it.
 #[derive(Args)]
@@ -45,6 +46,8 @@ pub(crate) struct ScoreArgs {
     /// Where to write the table: .csv, .jsonl, .parquet or .npy [default: standard output]
     #[arg(short, long, value_name = "SCORES")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 /// Test whether batches differ from the calibration data, effect size first
@@ -94,6 +97,8 @@ pub(crate) struct TestArgs {
     /// The seed of the permutations
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 /// Show where samples differ: maps for images, ranked columns for tables

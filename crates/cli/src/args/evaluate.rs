@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::RunArgs;
+use crate::pages::PageArgs;
 
 /// Say how good detectors are, on data with a known shift
 ///
@@ -46,6 +47,8 @@ pub(crate) struct EvaluateArgs {
     /// Leave out images and lines that can't be read, and say how many
     #[arg(long)]
     pub(crate) skip_bad: bool,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Print JSON

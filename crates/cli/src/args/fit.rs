@@ -7,6 +7,7 @@ use taste_detector::Goal;
 use taste_stats::conformal::Rule;
 
 use super::{DataArgs, RunArgs, choices};
+use crate::pages::PageArgs;
 
 /// Make a detector of a model and its training data
 ///
@@ -111,6 +112,8 @@ pub(crate) struct FitArgs {
     pub(crate) memory: u32,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Print the manifest as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,7 @@
 mod labels;
 mod sets;
 mod sheet;
-mod text;
+pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use taste_detector::Detector;
 use taste_zoo::evaluation::{Evaluated, Set, evaluate};
 
 use crate::{
-    Outcome, args::EvaluateArgs, detect::tell_skipped, files, hints, print, print_json,
+    Outcome, args::EvaluateArgs, detect::tell_skipped, files, hints, pages, print, print_json,
     progress::Bars, tell,
 };
 use labels::{Kept, Known};
@@ -21,19 +21,19 @@ use sets::Named;
 
 /// What was found, in the words of `--json`.
 #[derive(Serialize)]
-struct Report<'a> {
-    id: &'a Path,
+pub(crate) struct Report<'a> {
+    pub(crate) id: &'a Path,
     /// What FPR95 is here.
-    fpr95: &'static str,
-    detectors: Vec<Judged<'a>>,
+    pub(crate) fpr95: &'static str,
+    pub(crate) detectors: Vec<Judged<'a>>,
 }
 
 /// A detector and how it does.
 #[derive(Serialize)]
-struct Judged<'a> {
-    detector: &'a Path,
+pub(crate) struct Judged<'a> {
+    pub(crate) detector: &'a Path,
     #[serde(flatten)]
-    found: Evaluated,
+    pub(crate) found: Evaluated,
 }
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
     others.extend(label_files.iter().map(PathBuf::as_path));
     let own = sets.iter().map(|set| set.path.as_path());
     let sources: Vec<&Path> = others.iter().copied().chain(own).collect();
-    let targets: Vec<(&str, &Path)> = args.out.iter().map(|p| ("-o", p.as_path())).collect();
+    let out = args.out.iter().map(|p| ("-o", p.as_path()));
+    let targets: Vec<(&str, &Path)> = out.chain(args.page.target()).collect();
     files::check_targets(&sources, &targets)?;
     let known = Known::read(args)?;
     let detectors = args.detectors.iter().map(|path| Detector::open(path));
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
     if let Some(path) = args.out.as_deref().filter(|_| !quiet) {
         tell(&format!("wrote {}", path.display()));
     }
+    args.page.write(quiet, || pages::evaluate(&report))?;
     Ok(Outcome::Fine)
 }
 

@@ -31,11 +31,15 @@ fn alone(report: &Report<'_>, judged: &Judged<'_>, score: &ScoreReport) -> Strin
         &format!("{}: {}{name}{alpha}", judged.detector.display(), found.method),
     ]);
     head.row(["id", &format!("{}: {}", report.id.display(), clean(found, &score.id))]);
-    format!("{}\n{}{}", head.render(0), by_set(found, score), pooled(score))
+    let pooled = pooled(score).map_or_else(String::new, |(rows, aware)| {
+        let aware = if aware.is_empty() { aware } else { format!("\n{aware}\n") };
+        format!("\n{}{aware}", rows.render(0))
+    });
+    format!("{}\n{}{pooled}", head.render(0), by_set(found, score).render(0))
 }
 
 /// Clean samples in words, the flagged share first.
-fn clean(found: &Evaluated, id: &SetReport) -> String {
+pub(crate) fn clean(found: &Evaluated, id: &SetReport) -> String {
     let mut words = vec![count(id.samples, "sample")];
     if let Some(flagged) = id.metrics.get("flagged") {
         let expected =
@@ -49,7 +53,8 @@ fn clean(found: &Evaluated, id: &SetReport) -> String {
     words.join(", ")
 }
 
-fn by_set(found: &Evaluated, score: &ScoreReport) -> String {
+/// Sets, then means of groups.
+pub(crate) fn by_set(found: &Evaluated, score: &ScoreReport) -> Table {
     let labelled = score.all.labelled > 0;
     let mut rows = Table::default().right(&[1, 2, 3, 4, 5, 6, 7, 8]);
     let mut head = vec!["set", "samples", "AUROC", "95 % interval", "FPR95", "flagged"];
@@ -86,13 +91,13 @@ fn by_set(found: &Evaluated, score: &ScoreReport) -> String {
         row.extend([quality, decimal(value("failure"))].into_iter().filter(|_| labelled));
         rows.row(row);
     }
-    rows.render(0)
+    rows
 }
 
-/// Failure prediction over all samples of several sets.
-fn pooled(score: &ScoreReport) -> String {
+/// Failure prediction over all samples of several sets, and whether harmful shifts are the ones that are seen.
+pub(crate) fn pooled(score: &ScoreReport) -> Option<(Table, String)> {
     if score.all.labelled == 0 {
-        return String::new();
+        return None;
     }
     let mut rows = Table::default().right(&[1, 2, 3, 4, 5]);
     rows.row(["labelled samples of", "samples", "failures", "95 % interval", "AURC", "AUGRC"]);
@@ -112,11 +117,11 @@ fn pooled(score: &ScoreReport) -> String {
     let aware = score.all.pooled.get("task-awareness").map_or_else(String::new, |found| {
         let range = range(found, |v| format!("{v:.2}"));
         format!(
-            "\ntask-awareness {:.2} ({range}): rank correlation of AUROC with what the shift costs, over labelled sets\n",
+            "task-awareness {:.2} ({range}): rank correlation of AUROC with what the shift costs, over labelled sets",
             found.value
         )
     });
-    format!("\n{}{aware}", rows.render(0))
+    Some((rows, aware))
 }
 
 /// Several detectors side by side, a table for every metric.
@@ -196,9 +201,15 @@ fn heading(all: &[Judged<'_>], judged: &Judged<'_>, score: &ScoreReport) -> Stri
 
 /// What the numbers are.
 fn legend(report: &Report<'_>) -> String {
+    let failures = failures(report).map_or_else(String::new, |line| format!("{line}\n"));
+    format!("FPR95, {}.\n{failures}", report.fpr95)
+}
+
+/// What failures are, where labels are known.
+pub(crate) fn failures(report: &Report<'_>) -> Option<String> {
     let labelled = |s: &ScoreReport| s.all.labelled + s.id.labelled > 0;
     let labelled = |j: &&Judged<'_>| j.found.scores.iter().any(labelled);
-    let failures = report.detectors.iter().find(labelled).map_or_else(String::new, |judged| {
+    report.detectors.iter().find(labelled).map(|judged| {
         let rest = match (judged.found.model, judged.found.mistake_above) {
             (Task::Classifier { .. } | Task::Binary { .. }, _) => String::new(),
             (Task::Regressor, Some(limit)) => {
@@ -208,11 +219,8 @@ fn legend(report: &Report<'_>) -> String {
                 "; for a regressor this needs the labels of clean samples (--id-labels)".to_owned()
             }
         };
-        format!(
-            "failures: AUROC of the score for the samples that the model is wrong about{rest}.\n"
-        )
-    });
-    format!("FPR95, {}.\n{failures}", report.fpr95)
+        format!("failures: AUROC of the score for the samples that the model is wrong about{rest}.")
+    })
 }
 
 /// An estimate with its interval.

@@ -25,7 +25,7 @@ pub(super) fn images(
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
-        let image = image(&sample.values, options);
+        let image = as_image(&sample.values, options);
         let caption = format!("sample {}: p = {:.4}", sample.index, sample.p_value);
         let over = |map: Array2<f32>| {
             let panel = Panel::map(map).outline(threshold);
@@ -59,7 +59,7 @@ pub(super) fn images(
 }
 
 /// The sample as an image in [0, 1], if it has one channel or three.
-fn image(values: &ArrayD<f32>, options: &Options) -> Option<Image> {
+pub(crate) fn as_image(values: &ArrayD<f32>, options: &Options) -> Option<Image> {
     let at = |list: &[f32], c: usize, default: f32| {
         list.get(c).or(list.first()).copied().unwrap_or(default)
     };

@@ -5,6 +5,8 @@ mod folder;
 mod images;
 mod maps;
 
+pub(crate) use images::as_image;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

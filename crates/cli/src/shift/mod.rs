@@ -1,10 +1,10 @@
 //! `taste test`.
 
 mod many;
-mod one;
-mod words;
+pub(crate) mod one;
+pub(crate) mod words;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -18,28 +18,32 @@ use crate::{
     Outcome,
     args::TestArgs,
     detect::{Detection, tell_skipped},
-    print, print_json,
+    files, pages, print, print_json,
     progress::Bars,
     table::count,
     tell,
 };
 use words::{named, p_value};
 
+/// What was found, in the words of `--json`.
 #[derive(Serialize)]
-struct Report<'a> {
-    detector: &'a Path,
-    alpha: f64,
-    least_effect: f64,
+pub(crate) struct Report<'a> {
+    pub(crate) detector: &'a Path,
+    pub(crate) alpha: f64,
+    pub(crate) least_effect: f64,
     /// The column that divides the data, if one does.
-    by: Option<String>,
+    pub(crate) by: Option<String>,
     /// Whether any batch differs.
     shifted: bool,
     #[serde(flatten)]
-    tests: Tests,
+    pub(crate) tests: Tests,
 }
 
 pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let with = &args.with;
+    let mut sources = vec![with.detector.as_path()];
+    sources.extend(args.data.iter().map(PathBuf::as_path));
+    files::check_targets(&sources, args.page.target().as_slice())?;
     let detector = Detector::open(&with.detector)?;
     let defaults = TestSettings::of(&detector);
     let settings = TestSettings {
@@ -89,6 +93,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     if !with.run.quiet() {
         warn(&report, &settings);
     }
+    args.page.write(with.run.quiet(), || pages::test(&report, &detector, args.top))?;
     Ok(if shifted { Outcome::Found } else { Outcome::Fine })
 }
 

@@ -42,14 +42,14 @@ pub(super) fn render(
         text += &terms(&shift.reasons, detector, top).render(2);
     }
     let more = information(shift, detector, top);
-    if !more.is_empty() {
+    if !more.rows().is_empty() {
         text += "\nfor information; none of this decides\n";
-        text += &more;
+        text += &more.render(2);
     }
     text
 }
 
-fn verdict(shift: &Shift, report: &Report<'_>) -> String {
+pub(crate) fn verdict(shift: &Shift, report: &Report<'_>) -> String {
     let least = report.least_effect;
     match (shift.verdict, shift.interval) {
         (Verdict::Shift, _) => {
@@ -65,7 +65,7 @@ fn verdict(shift: &Shift, report: &Report<'_>) -> String {
     }
 }
 
-fn effect(shift: &Shift) -> String {
+pub(crate) fn effect(shift: &Shift) -> String {
     let interval = interval(shift).map_or_else(
         || "; too few samples for an interval".to_owned(),
         |ends| format!(" (95 % interval {ends})"),
@@ -78,7 +78,7 @@ fn effect(shift: &Shift) -> String {
     )
 }
 
-fn flagged(shift: &Shift, detector: &Detector) -> String {
+pub(crate) fn flagged(shift: &Shift, detector: &Detector) -> String {
     let share = 100.0 * shift.flagged as f64 / shift.samples as f64;
     let expected = detector.manifest().decision.alpha;
     let expected = expected
@@ -87,7 +87,7 @@ fn flagged(shift: &Shift, detector: &Detector) -> String {
 }
 
 /// How good the model's answers likely are.
-fn answers(found: &Estimate) -> String {
+pub(crate) fn answers(found: &Estimate) -> String {
     match found.measure {
         Measure::Accuracy => {
             let [value, low, high, usual] =
@@ -107,6 +107,14 @@ fn answers(found: &Estimate) -> String {
     }
 }
 
+/// The same in a few words.
+pub(crate) fn short_answers(found: &Estimate) -> String {
+    match found.measure {
+        Measure::Accuracy => format!("{:.1} % right", 100.0 * found.value),
+        Measure::AbsoluteError => format!("off by {}", number(found.value)),
+    }
+}
+
 fn terms(reasons: &[Reason], detector: &Detector, top: usize) -> Table {
     let mut table = Table::default().right(&[1]);
     for reason in reasons.iter().take(top) {
@@ -116,7 +124,7 @@ fn terms(reasons: &[Reason], detector: &Detector, top: usize) -> Table {
     table
 }
 
-fn information(shift: &Shift, detector: &Detector, top: usize) -> String {
+pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Table {
     let more = &shift.information;
     let mut table = Table::default().right(&[1, 2]);
     for test in &more.tests {
@@ -164,7 +172,7 @@ fn information(shift: &Shift, detector: &Detector, top: usize) -> String {
             table.row([place(entry, shape), sd(entry.effect), String::new(), words]);
         }
     }
-    table.render(2)
+    table
 }
 
 /// The name of a quantity, how far it moved, and what that means.

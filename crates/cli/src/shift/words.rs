@@ -3,15 +3,15 @@
 use taste_detector::shift::{Note, Shift, Tested};
 
 /// An effect with its sign; a few digits are enough.
-pub(super) fn deviations(effect: f64) -> String {
+pub(crate) fn deviations(effect: f64) -> String {
     if effect.abs() < 1000.0 { format!("{effect:+.2}") } else { format!("{effect:+.1e}") }
 }
 
-pub(super) fn interval(shift: &Shift) -> Option<String> {
+pub(crate) fn interval(shift: &Shift) -> Option<String> {
     shift.interval.map(|(low, high)| format!("{} to {}", deviations(low), deviations(high)))
 }
 
-pub(super) fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     match p {
         p if p < 0.0001 => "<0.0001".to_owned(),
         p if p < 0.001 => format!("{p:.4}"),
@@ -20,7 +20,7 @@ pub(super) fn p_value(p: f64) -> String {
 }
 
 /// The data, and which part of them.
-pub(super) fn named(batch: &Tested, all: &[Tested]) -> String {
+pub(crate) fn named(batch: &Tested, all: &[Tested]) -> String {
     let cut = batch.first > 0 || all.iter().any(|b| b.data == batch.data && b.first > 0);
     match &batch.segment {
         Some(segment) if all.iter().all(|b| b.data == batch.data) => value(segment),
@@ -31,12 +31,12 @@ pub(super) fn named(batch: &Tested, all: &[Tested]) -> String {
 }
 
 /// A value of a column.
-pub(super) fn value(segment: &str) -> String {
+pub(crate) fn value(segment: &str) -> String {
     if segment.is_empty() { "(empty)".to_owned() } else { segment.to_owned() }
 }
 
 /// What makes samples look too ordinary, if they do.
-pub(super) fn ordinary(shift: &Shift) -> Option<String> {
+pub(crate) fn ordinary(shift: &Shift) -> Option<String> {
     let what = match (has(shift, Note::MoreOrdinary), has(shift, Note::FewFlagged)) {
         (true, true) => {
             "samples look more ordinary than calibration samples, and far fewer are flagged"

@@ -22,6 +22,7 @@ pub struct Histogram {
     groups: Vec<(String, Vec<f64>)>,
     thresholds: Vec<(f64, String)>,
     bins: Option<usize>,
+    uncounted: bool,
 }
 
 impl Histogram {
@@ -55,6 +56,13 @@ impl Histogram {
     #[must_use]
     pub fn bins(mut self, bins: usize) -> Self {
         self.bins = Some(bins.clamp(1, 400));
+        self
+    }
+
+    /// Does not say how many values a group has, as where they stand for more.
+    #[must_use]
+    pub fn without_counts(mut self) -> Self {
+        self.uncounted = true;
         self
     }
 
@@ -113,7 +121,7 @@ impl Figure for Histogram {
         let missing = self.groups.iter().flat_map(|g| &g.1).filter(|v| !v.is_finite()).count();
         let beyond = counted.iter().map(|c| c.1).sum();
         let entries = self.groups.iter().enumerate().map(|(k, g)| Entry {
-            name: format!("{} (n = {})", g.0, g.1.len()),
+            name: if self.uncounted { g.0.clone() } else { format!("{} (n = {})", g.0, g.1.len()) },
             paint: Paint::Series(k),
             key: Key::Area,
         });

@@ -17,12 +17,14 @@ const MOST_POINTS: usize = 2000;
 
 /// A line through points. Where a value is not finite, the line is interrupted.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Series {
     name: String,
     points: Vec<Sample>,
     markers: bool,
     dashed: bool,
     right: bool,
+    unconnected: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +38,21 @@ impl Series {
     /// A line through (x, y), in that order.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y)| Sample { x, y, band: None }).collect();
-        Self { name: name.into(), points, markers: false, dashed: false, right: false }
+        let (markers, dashed, right, unconnected) = (false, false, false, false);
+        Self { name: name.into(), points, markers, dashed, right, unconnected }
     }
 
     /// With a dot at every point.
     #[must_use]
     pub fn markers(mut self) -> Self {
         self.markers = true;
+        self
+    }
+
+    /// As dots without a line.
+    #[must_use]
+    pub fn dots(mut self) -> Self {
+        (self.markers, self.unconnected) = (true, true);
         self
     }
 
@@ -173,7 +183,11 @@ impl Figure for Lines {
         let entries = self.series.iter().enumerate().map(|(k, s)| Entry {
             name: if s.right { format!("{} (right axis)", s.name) } else { s.name.clone() },
             paint: Paint::Series(k),
-            key: Key::Line { dashed: s.dashed, marked: s.markers },
+            key: if s.unconnected {
+                Key::Dot
+            } else {
+                Key::Line { dashed: s.dashed, marked: s.markers }
+            },
         });
         let (mut d, frame) = Setup {
             name: name(&self.title, "line chart"),
@@ -244,7 +258,7 @@ fn draw_line(d: &mut Drawing, frame: &Frame, series: &Series, paint: Paint) {
         for &at in dots {
             d.shape(Shape::Circle { at, radius: 3.0 }, Style::fill(paint));
         }
-        if piece.len() > 1 {
+        if piece.len() > 1 && !series.unconnected {
             d.shape(Shape::Line(piece), Style::stroke(paint, 2.0).dashed(series.dashed));
         }
     }

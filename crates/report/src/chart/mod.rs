@@ -1,14 +1,16 @@
-//! Charts: lines, histograms, bars, points.
+//! Charts: lines, histograms, bars, intervals, points.
 
 mod bars;
 mod frame;
 mod histogram;
+mod intervals;
 mod legend;
 mod lines;
 mod scatter;
 
 pub use bars::Bars;
 pub use histogram::Histogram;
+pub use intervals::Intervals;
 pub use lines::{Lines, Series};
 pub use scatter::{Field, Scatter};
 

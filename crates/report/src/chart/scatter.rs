@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use super::{
-    frame::{Extent, Frame, Setup},
+    frame::{Extent, Frame, Setup, draw_level_limit, draw_upright_limit},
     legend::{Entry, Key},
     name, nothing,
 };
@@ -48,6 +48,7 @@ pub struct Scatter {
     marks: Vec<Marks>,
     field: Option<Field>,
     scale: Option<(Scale, String)>,
+    limits: Option<(Point, [String; 2])>,
 }
 
 impl Scatter {
@@ -97,6 +98,13 @@ impl Scatter {
         self
     }
 
+    /// Adds an upright line at `x` and a level one at `y`, as for thresholds, with their labels.
+    #[must_use]
+    pub fn limits(mut self, x: (f64, &str), y: (f64, &str)) -> Self {
+        self.limits = Some(([x.0, y.0], [x.1.to_owned(), y.1.to_owned()]));
+        self
+    }
+
     fn points(&self) -> impl Iterator<Item = (Point, Option<f64>)> {
         self.marks.iter().flat_map(|marks| -> Box<dyn Iterator<Item = _>> {
             match marks {
@@ -128,7 +136,8 @@ impl Scatter {
                 let (from, to) = if axis == 0 { f.x } else { f.y };
                 [from, to]
             });
-            let range = Range::covering(points.chain(field));
+            let limits = self.limits.iter().map(move |(at, _)| at[axis]);
+            let range = Range::covering(points.chain(field).chain(limits));
             if self.field.is_some() { range } else { range.padded(0.04) }
         };
         let (x, y) = (along(0), along(1));
@@ -204,6 +213,13 @@ impl Figure for Scatter {
                     }
                 }
             }
+        }
+        if let Some(([x, y], [upright, level])) = &self.limits
+            && x.is_finite()
+            && y.is_finite()
+        {
+            draw_upright_limit(&mut d, &frame, *x, upright, Paint::Limit);
+            draw_level_limit(&mut d, &frame, *y, level);
         }
         d.rect(frame.at, frame.size, Style::stroke(Paint::Muted, 1.0));
         if let Some(bar) = bar {

@@ -3,7 +3,9 @@
 use crate::common::{assert_sound, elements, points, texts, value};
 use ndarray::Array2;
 use roxmltree::Document;
-use taste_report::{Bars, Figure, Histogram, Lines, Scale, Scatter, Series, chart::Field};
+use taste_report::{
+    Bars, Figure, Histogram, Intervals, Lines, Scale, Scatter, Series, Tone, chart::Field,
+};
 
 const ODD: &str = "<a & \"b\">'\u{7}";
 
@@ -51,8 +53,18 @@ fn every_chart_survives_every_kind_of_data() {
         assert_sound(&format!("marked bars of {name}"), &marked);
         assert_sound(&format!("ranked bars of {name}"), &bars.ranked(2));
 
+        let intervals = data.iter().fold(Intervals::new(ODD).label(ODD), |chart, v| {
+            let interval = (*v > 0.0).then_some((v - 1.0, v * 2.0));
+            chart.row(ODD, *v, interval, if *v > 1.0 { Tone::Alarm } else { Tone::Ok })
+        });
+        assert_sound(&format!("intervals of {name}"), &intervals);
+        let levelled = intervals.level(level, ODD).tone(Tone::Alarm, ODD);
+        assert_sound(&format!("intervals of {name} with a level"), &levelled);
+
         let scatter = Scatter::new(ODD).axes(ODD, ODD).class(ODD, pairs());
         assert_sound(&format!("points of {name}"), &scatter);
+        let limited = scatter.clone().limits((level, ODD), (1.0, ODD));
+        assert_sound(&format!("points of {name} with limits"), &limited);
         let scatter = scatter.values(data.iter().map(|v| (*v, 1.0, *v)));
         assert_sound(&format!("valued points of {name}"), &scatter);
         let values = Array2::from_elem((2, 3), 0.5);
@@ -225,4 +237,19 @@ fn names_come_through_as_they_are() {
     let texts = texts(&document);
     assert!(texts.contains(&"<b> & \"c\"".to_owned()) && texts.contains(&"x < y".to_owned()));
     assert_eq!(document.root_element().attribute("aria-label"), Some("<b> & \"c\" (line chart)"));
+}
+
+#[test]
+fn an_interval_lies_around_its_value_and_a_far_end_flattens_no_other() {
+    let chart = Intervals::new("effects")
+        .row("a", 1.0, Some((0.0, 2.0)), Tone::Ok)
+        .row("b", 2.0, Some((1.5, 2.5)), Tone::Alarm)
+        .row("c", 1.5, Some((-1e9, 1e9)), Tone::Alarm);
+    let svg = chart.to_svg();
+    let tree = Document::parse(&svg).unwrap();
+    let dots = elements(&tree, "circle", "");
+    let dots: Vec<f64> = dots.into_iter().map(|dot| value(dot, "cx")).collect();
+    assert_eq!(dots.len(), 3);
+    assert!(dots[0] < dots[2] && dots[2] < dots[1], "{dots:?}");
+    assert!(dots[1] - dots[0] > 40.0, "{dots:?}");
 }

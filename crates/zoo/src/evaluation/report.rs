@@ -106,6 +106,9 @@ pub struct SetReport {
     pub estimate: Option<Estimate>,
     /// Metrics by name, as far as they are defined.
     pub metrics: BTreeMap<&'static str, Measured>,
+    /// Finite scores from the smallest to the largest, at most [`SetReport::QUANTILES`] at equal steps of their rank.
+    #[serde(skip)]
+    pub quantiles: Vec<f64>,
 }
 
 /// How a score does on several sets.
@@ -126,6 +129,14 @@ pub struct GroupReport {
 }
 
 impl SetReport {
+    /// How many scores of a set are kept.
+    pub const QUANTILES: usize = 1001;
+
+    /// The score that a share of the samples stays below.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        taste_stats::quantile::Quantile::Linear.of_sorted(&self.quantiles, share)
+    }
+
     /// The value of a metric.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric).map(|m| m.value)

@@ -38,6 +38,17 @@ pub(super) fn summarise(detector: &Detector, clean: &Gathered, shifted: &[Gather
     }
 }
 
+/// Finite scores at equal steps of their rank.
+fn quantiles(scores: &[f64]) -> Vec<f64> {
+    let mut finite: Vec<f64> = scores.iter().copied().filter(|s| s.is_finite()).collect();
+    finite.sort_unstable_by(f64::total_cmp);
+    let (count, most) = (finite.len(), SetReport::QUANTILES);
+    if count <= most {
+        return finite;
+    }
+    (0..most).map(|i| finite[i * (count - 1) / (most - 1)]).collect()
+}
+
 /// What errors on clean samples stay below in all but a tenth of cases.
 fn usual_error(clean: &Gathered) -> Option<f64> {
     let known: Vec<f64> = clean.errors.iter().flatten().copied().filter(|e| !e.is_nan()).collect();
@@ -103,6 +114,7 @@ impl Judge<'_> {
                 .filter(|_| which == 0)
                 .and_then(|errors| errors.estimate(values.iter().copied())),
             metrics,
+            quantiles: quantiles(values),
         }
     }
 
