@@ -125,7 +125,9 @@ fn next_steps(args: &FitArgs) -> Vec<(String, String)> {
 
 fn tell_next_steps(args: &FitArgs) {
     let mut table = Table::default();
-    next_steps(args).into_iter().for_each(|(command, purpose)| table.row([command, purpose]));
+    for (command, purpose) in next_steps(args) {
+        table.row([command, purpose]);
+    }
     tell(&format!("next: {}", table.render(6).trim()));
 }
 

@@ -18,14 +18,15 @@ const GROUPS: usize = 5;
 /// The page of an evaluation.
 pub(crate) fn evaluate(report: &Report<'_>) -> Page {
     let (tone, headline, detail) = verdict(report);
-    let mut page = Page::new("How good the detector is")
+    let title = match &report.detectors[..] {
+        [one] => format!("How good {} is", one.name()),
+        several => format!("How good {} are", count(several.len(), "detector")),
+    };
+    let mut page = Page::new(title)
         .lead(format!("Clean samples: {}.", report.id.display()))
         .verdict(tone, headline, detail);
     if report.detectors.len() > 1 {
-        page = Page::new("How good the detectors are")
-            .lead(format!("Clean samples: {}.", report.id.display()))
-            .verdict(tone, verdict(report).1, verdict(report).2)
-            .section(beside(report));
+        page = page.section(beside(report));
     }
     for judged in &report.detectors {
         for score in &judged.found.scores {
@@ -61,7 +62,7 @@ fn verdict(report: &Report<'_>) -> (Tone, String, String) {
     let sets = count(score.all.sets, "shifted set");
     let headline = match score.all.sets {
         1 => format!("{name}AUROC {auroc:.3}"),
-        _ => format!("{name}mean AUROC {auroc:.3} over {sets}"),
+        _ => format!("{name}Mean AUROC {auroc:.3} over {sets}"),
     };
     let flagged = score.id.value("flagged").zip(judged.found.alpha);
     let detail = flagged.map_or_else(String::new, |(flagged, alpha)| {
@@ -122,7 +123,7 @@ fn section(report: &Report<'_>, judged: &Judged<'_>, score: &ScoreReport) -> Sec
     };
     let title = if several { heading(judged, score) } else { what.to_owned() };
     let mut section = Section::new(title)
-        .paragraph(format!("{}: {}.", found.method, text::clean(found, &score.id)))
+        .paragraph(format!("Method {}. Clean: {}.", found.method, text::clean(found, &score.id)))
         .figure(
             &aurocs(score),
             "How often a shifted sample has a larger score than a clean one, with 95 % intervals. 0.5 is what chance gives, \
@@ -144,7 +145,9 @@ fn shown(table: &table::Table) -> Table {
     let Some((head, rows)) = table.rows().split_first() else { return Table::default() };
     let right: Vec<usize> = (1..head.len()).collect();
     let mut shown = Table::new(head.clone()).right(&right);
-    rows.iter().for_each(|row| shown.row(row.clone()));
+    for row in rows {
+        shown.row(row.clone());
+    }
     shown
 }
 
@@ -177,7 +180,7 @@ fn histogram(score: &ScoreReport) -> Histogram {
         groups.push((name, score.sets.iter().collect()));
     }
     let all: Vec<&SetReport> = std::iter::once(&score.id).chain(&score.sets).collect();
-    let positive = all.iter().flat_map(|s| &s.quantiles).all(|v| !(*v <= 0.0));
+    let positive = all.iter().flat_map(|s| &s.quantiles).all(|v| *v > 0.0);
     let upper = |s: &SetReport, share: f64| s.quantile(share).unwrap_or(0.0);
     let far = all.iter().any(|s| upper(s, 0.9) > 10.0 * upper(&score.id, 0.95));
     let value = |v: f64| if far && positive { v.log10() } else { v };

@@ -21,13 +21,20 @@ pub(crate) fn fit(detector: &Detector, out: &Path, steps: &[(String, String)]) -
     };
     let words = decision_in_words(detector);
     Page::new(format!("Detector {}", file_name(out)))
-        .lead(format!("Made of {}.", manifest.model.file))
+        .lead(lead(manifest))
         .verdict(tone, headline, words[..2].join(" "))
         .section(health(manifest))
         .section(what(manifest))
         .section(division(manifest))
         .section(decision(detector, &words))
         .section(commands("What to do next", steps))
+}
+
+/// The model, what it was taken for, and the method.
+fn lead(manifest: &Manifest) -> String {
+    let taken = manifest.method.facts["taken_for"].as_str();
+    let taken = taken.map_or_else(String::new, |t| format!(", which was taken for {t}"));
+    format!("Made of {}{taken}. The method: {}.", manifest.model.file, manifest.method.written)
 }
 
 fn health(manifest: &Manifest) -> Section {

@@ -78,7 +78,9 @@ fn file_name(path: &Path) -> String {
 /// Rows of names and values.
 fn facts(rows: impl IntoIterator<Item = (String, String)>) -> Table {
     let mut table = Table::new(Vec::<String>::new());
-    rows.into_iter().for_each(|(name, value)| table.row([name, value]));
+    for (name, value) in rows {
+        table.row([name, value]);
+    }
     table
 }
 
@@ -164,7 +166,7 @@ fn histogram(
     let usual = at(&reference, 0.95);
     let is_far = groups.iter().any(|g| at(&g.1, 0.9) > FAR * usual);
     let all = || reference.iter().chain(groups.iter().flat_map(|g| &g.1));
-    let logarithmic = is_far && usual > 0.0 && all().all(|v| !(*v <= 0.0));
+    let logarithmic = is_far && usual > 0.0 && all().all(|v| *v > 0.0 || v.is_nan());
     let shown = |v: f64| if logarithmic { v.log10() } else { v };
     let label = if logarithmic { format!("{what}, logarithm (base 10)") } else { what.to_owned() };
     let mut figure = Histogram::new(title)

@@ -1,5 +1,7 @@
 //! `taste test`: the verdict first, then how large the effect is and what it rests on.
 
+use std::collections::HashSet;
+
 use taste_detector::{
     Detector,
     shift::{Shift, Tested, Verdict},
@@ -62,7 +64,9 @@ fn single(
     let information = one::information(shift, detector, top.max(1));
     if !information.rows().is_empty() {
         let mut table = Table::new(["", "moved by", "", "what it is"]).right(&[1]);
-        information.rows().iter().for_each(|row| table.row(row.clone()));
+        for row in information.rows() {
+            table.row(row.clone());
+        }
         let words = "None of this decides; it helps to find out what happened.";
         page = page.section(Section::new("For information").paragraph(words).table(&table));
     }
@@ -79,7 +83,6 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
     let shift = &batch.shift;
     let mut rows = vec![
         ("samples".to_owned(), shift.samples.to_string()),
-        ("effect".to_owned(), one::effect(shift)),
         (
             "p-value".to_owned(),
             format!(
@@ -93,9 +96,8 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
     ];
     rows.extend(shift.estimate.iter().map(|e| ("answers".to_owned(), one::answers(e))));
     rows.extend(words::ordinary(shift).map(|note| ("note".to_owned(), note)));
-    let name = words::named(batch, std::slice::from_ref(batch));
     let figure = levelled(Intervals::new(""), report).row(
-        file_name(name.as_ref()),
+        file_name(batch.data.as_ref()),
         shift.effect,
         shift.interval,
         tone(shift),
@@ -109,10 +111,10 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
 
 /// With what effects are measured by.
 fn levelled(figure: Intervals, report: &Report<'_>) -> Intervals {
-    let figure = figure.label("effect (standard deviations)").level(0.0, "no effect");
+    let figure = figure.label("effect (standard deviations)");
     match report.least_effect {
-        least if least > 0.0 => figure.level(least, "least effect that counts"),
-        _ => figure,
+        least if least > 0.0 => figure.level(least, "counts from here on"),
+        _ => figure.level(0.0, "no effect"),
     }
 }
 
@@ -175,7 +177,7 @@ fn over_batches(batches: &[Tested], report: &Report<'_>) -> Section {
         let mut figure = Lines::new("Effect by batch")
             .axes("batch", "effect (standard deviations)")
             .series(Series::new("effect", points).band(band))
-            .level(report.least_effect, "");
+            .level(report.least_effect, "counts from here on");
         if !found.is_empty() {
             figure = figure.series(Series::new("shift", found).dots());
         }
@@ -185,9 +187,9 @@ fn over_batches(batches: &[Tested], report: &Report<'_>) -> Section {
         .tone(Tone::Alarm, "shift")
         .tone(Tone::Warning, "negligible, or more ordinary")
         .tone(Tone::Ok, "no shift seen");
-    let figure = batches.iter().fold(start, |figure, batch| {
-        let (name, shift) = (words::named(batch, batches), &batch.shift);
-        figure.row(file_name(name.as_ref()), shift.effect, shift.interval, tone(shift))
+    let figure = batches.iter().zip(names(batches)).fold(start, |figure, (batch, name)| {
+        let shift = &batch.shift;
+        figure.row(name, shift.effect, shift.interval, tone(shift))
     });
     section.figure(&figure, caption)
 }
@@ -196,26 +198,50 @@ fn list(batches: &[Tested], report: &Report<'_>, detector: &Detector) -> Section
     let first = report.by.as_deref().unwrap_or("batch");
     let estimated = batches.iter().any(|b| b.shift.estimate.is_some());
     let mut head =
-        vec![first, "samples", "flagged", "effect (SD)", "95 % interval", "adjusted p", "verdict"];
+        vec![first, "samples", "flagged", "effect and 95 % interval", "adjusted p", "verdict"];
     head.extend(estimated.then_some("answers, estimated"));
-    head.push("largest reasons");
-    let mut table = Table::new(head).right(&[1, 2, 3, 4, 5]);
+    let reasoned = batches.iter().any(|b| !b.shift.reasons.is_empty());
+    head.extend(reasoned.then_some("largest reasons (SD)"));
+    let last = head.len() - usize::from(reasoned);
+    let mut table = Table::new(head).right(&[1, 2, 3, 4, last]);
     let mut left_out = 0;
-    for (i, batch) in batches.iter().enumerate() {
+    for (i, (batch, name)) in batches.iter().zip(names(batches)).enumerate() {
         if i >= LISTED && !batch.shift.is_shift() {
             left_out += 1;
             continue;
         }
-        table.row(row(batch, batches, detector, estimated));
+        table.row(row(name, batch, estimated));
     }
-    let section = Section::new("Batches").table(&table);
+    let mut section = Section::new("Batches").table(&table);
+    let mut terms: Vec<String> = Vec::new();
+    for reason in batches.iter().flat_map(|b| b.shift.reasons.iter().take(NAMED)) {
+        if !terms.contains(&reason.name) {
+            terms.push(reason.name.clone());
+        }
+    }
+    if !terms.is_empty() {
+        section = section.table(&meanings(detector.manifest(), &terms));
+    }
     match left_out {
         0 => section,
         n => section.paragraph(format!("And {} without a shift.", count(n, "other"))),
     }
 }
 
-fn row(batch: &Tested, all: &[Tested], detector: &Detector, estimated: bool) -> Vec<String> {
+/// What batches are called, without folders where that tells them apart.
+fn names(batches: &[Tested]) -> Vec<String> {
+    let long: Vec<String> = batches.iter().map(|b| words::named(b, batches)).collect();
+    let short =
+        long.iter().zip(batches).map(|(name, batch)| match name.strip_prefix(&batch.data) {
+            Some(rest) => format!("{}{rest}", file_name(batch.data.as_ref())),
+            None => name.clone(),
+        });
+    let short: Vec<String> = short.collect();
+    let distinct: HashSet<&String> = short.iter().collect();
+    if distinct.len() == short.len() { short } else { long }
+}
+
+fn row(name: String, batch: &Tested, estimated: bool) -> Vec<String> {
     let shift = &batch.shift;
     let verdict = match shift.verdict {
         Verdict::Shift => "shift",
@@ -223,22 +249,21 @@ fn row(batch: &Tested, all: &[Tested], detector: &Detector, estimated: bool) -> 
         Verdict::None if words::ordinary(shift).is_some() => "more ordinary",
         Verdict::None => "–",
     };
-    let interval = shift.interval.map(|(low, high)| format!("{} to {}", signed(low), signed(high)));
+    let interval = shift
+        .interval
+        .map_or_else(String::new, |(low, high)| format!(" ({} to {})", signed(low), signed(high)));
     let mut row = vec![
-        words::named(batch, all),
+        name,
         shift.samples.to_string(),
         percent(shift.flagged as f64 / shift.samples.max(1) as f64),
-        signed(shift.effect),
-        interval.unwrap_or_else(|| "–".to_owned()),
+        format!("{}{interval}", signed(shift.effect)),
         p_value(shift.adjusted_p_value),
         verdict.to_owned(),
     ];
     let answers = shift.estimate.as_ref().map_or_else(|| "–".to_owned(), one::short_answers);
     row.extend(estimated.then_some(answers));
-    let reasons = shift.reasons.iter().take(NAMED).map(|r| {
-        let about = crate::sheet::meaning(detector.manifest(), &r.name);
-        format!("{} ({})", about.unwrap_or_else(|| r.name.clone()), signed(r.effect))
-    });
-    row.push(reasons.collect::<Vec<_>>().join("; "));
+    let reasons = shift.reasons.iter().take(NAMED);
+    let reasons = reasons.map(|r| format!("{} {}", r.name, signed(r.effect)));
+    row.push(reasons.collect::<Vec<_>>().join(", "));
     row
 }

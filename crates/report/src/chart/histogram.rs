@@ -23,6 +23,7 @@ pub struct Histogram {
     thresholds: Vec<(f64, String)>,
     bins: Option<usize>,
     uncounted: bool,
+    ends: Option<(f64, f64)>,
 }
 
 impl Histogram {
@@ -59,6 +60,13 @@ impl Histogram {
         self
     }
 
+    /// The ends of the axis; without them, they follow from the values.
+    #[must_use]
+    pub fn ends(mut self, low: f64, high: f64) -> Self {
+        self.ends = Some((low, high)).filter(|(low, high)| low.is_finite() && high.is_finite());
+        self
+    }
+
     /// Does not say how many values a group has, as where they stand for more.
     #[must_use]
     pub fn without_counts(mut self) -> Self {
@@ -75,6 +83,9 @@ impl Histogram {
 
     /// The interval of the bins. Tails far beyond the bulk of every group are cut off.
     fn range(&self) -> Range {
+        if let Some((low, high)) = self.ends {
+            return Range::covering([low, high]);
+        }
         let thresholds = || self.thresholds.iter().map(|t| t.0);
         let all = Range::covering(self.groups.iter().flat_map(|g| g.1.iter().copied()));
         let bulk = self.groups.iter().flat_map(|g| quantiles(g.1.iter().copied(), [0.05, 0.95]));
@@ -150,7 +161,9 @@ impl Figure for Histogram {
             }
             points.push([edge(bins), frame.bottom()]);
             let paint = Paint::Series(k);
-            let style = Style::fill(paint).opacity(0.35).outlined(paint, 1.25);
+            // Many areas upon each other would hide their outlines.
+            let (opacity, rim) = if counted.len() > 3 { (0.1, 2.0) } else { (0.35, 1.25) };
+            let style = Style::fill(paint).opacity(opacity).outlined(paint, rim);
             d.shape(Shape::Polygon(points), style);
         }
         for (value, label) in self.thresholds.iter().filter(|t| t.0.is_finite()) {

@@ -153,7 +153,14 @@ impl Figure for Intervals {
         let longest = self.rows.iter().map(|r| text::width(&r.name, LABEL)).fold(0.0, f64::max);
         let names = longest.min(LONGEST_NAME);
         let left = MARGIN + names + 16.0;
-        let beside = self.rows.iter().map(|r| text::width(&number(r.value), SMALL));
+        let range = self.range();
+        // As exact as the axis is long.
+        let unit = 10f64.powf(range.length().log10().floor() - 2.0);
+        let shown = |value: f64| match (value / unit).round() * unit {
+            rounded if rounded.is_finite() => number(rounded),
+            _ => number(value),
+        };
+        let beside = self.rows.iter().map(|r| text::width(&shown(r.value), SMALL));
         let right = WIDTH - MARGIN - beside.fold(0.0, f64::max) - 10.0;
         let titles = title_lines(&self.title, WIDTH).len() as f64;
         let legend = self.legend();
@@ -164,7 +171,6 @@ impl Figure for Intervals {
         let mut d = Drawing::new(WIDTH, bottom + foot + MARGIN, name(&self.title, "intervals"));
         let below_title = draw_title(&mut d, &self.title);
         legend.draw(&mut d, below_title + 2.0);
-        let range = self.range();
         let frame = Frame::of_bars([left, top], [(right - left).max(40.0), bottom - top], range);
         draw_x(&mut d, &frame, range, true);
         for (value, label) in &self.levels {
@@ -178,7 +184,7 @@ impl Figure for Intervals {
             d.text(Text::new(at, short, LABEL).anchor(Anchor::End).hint(hint));
             row.draw(&mut d, &frame, range, middle);
             let at = [WIDTH - MARGIN, middle + SMALL * 0.36];
-            let value = Text::new(at, number(row.value), SMALL);
+            let value = Text::new(at, shown(row.value), SMALL);
             d.text(value.anchor(Anchor::End).paint(Paint::Muted));
         }
         let at = [left + frame.size[0] / 2.0, bottom + SMALL + 12.0 + LABEL];

@@ -53,7 +53,6 @@ impl Quarter {
 pub(super) struct Worst {
     pub(super) name: String,
     pub(super) seen: Seen,
-    pub(super) flag: bool,
     /// The terms of the score.
     pub(super) terms: Vec<f32>,
     /// The sample itself, if it is an image.
@@ -129,9 +128,8 @@ impl<'a> Scored<'a> {
             };
             let place = data.place(index);
             self.worst.offer(place, rank, || Worst {
-                name: data.row_name(index).unwrap_or_else(|| format!("sample {place}")),
+                name: data.row_name(index).unwrap_or_else(|| place.to_string()),
                 seen,
-                flag: scores.flag[i],
                 terms,
                 image: thumbnail(&chunk.values.index_axis(Axis(0), i).to_owned()),
                 map: map.as_ref().map(|m| m.index_axis(Axis(0), i).to_owned()),

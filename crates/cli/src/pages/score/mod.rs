@@ -115,6 +115,7 @@ impl Scored<'_> {
         let p_values = Histogram::new("p-values")
             .axis("p-value of the score")
             .bins(20)
+            .ends(0.0, 1.0)
             .group(name, values(&|s| s.p_value))
             .threshold(self.alpha, format!("alpha {}", percent(self.alpha)));
         section.figure(

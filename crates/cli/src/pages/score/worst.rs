@@ -65,7 +65,7 @@ fn thumbnails(detector: &Detector, worst: &[Worst], images: &[Image]) -> Heatmap
     let with_maps = worst.iter().all(|w| w.map.is_some());
     for row in pairs.chunks(columns).filter(|row| !with_maps || row.len() == columns) {
         panels.extend(row.iter().map(|(w, image)| {
-            let caption = format!("{}: p {}", short(&w.name), p_value(w.seen.p_value));
+            let caption = format!("{} (p {})", short(&w.name), p_value(w.seen.p_value));
             Panel::image((*image).clone()).caption(caption)
         }));
         let maps: Vec<Panel> = row.iter().filter_map(|(w, image)| over(w, image, facts)).collect();
@@ -103,7 +103,6 @@ fn table(scored: &Scored<'_>, worst: &[Worst]) -> Table {
     let (with_reasons, columns) = (scored.evidence.is_some(), moved_columns(detector, worst));
     let mut head = vec!["sample", "score", "p"];
     head.extend(with_novelty.then_some("novelty p"));
-    head.push("flagged");
     head.extend(with_reasons.then_some("why"));
     head.extend(columns.is_some().then_some("columns that differ most (SD)"));
     let mut table = Table::new(head).right(if with_novelty { &[1, 2, 3] } else { &[1, 2] });
@@ -111,7 +110,6 @@ fn table(scored: &Scored<'_>, worst: &[Worst]) -> Table {
         let mut row = vec![w.name.clone(), taste_report::number(w.seen.score)];
         row.push(p_value(w.seen.p_value));
         row.extend(w.seen.novelty.map(|n| p_value(n.1)));
-        row.push(if w.flag { "yes" } else { "no" }.to_owned());
         row.extend(with_reasons.then(|| reasons(scored, w)));
         row.extend(columns.as_ref().map(|c| c[i].clone()));
         table.row(row);
