@@ -76,9 +76,7 @@ impl Change {
             Self::Covered => "a black square of 7 by 7 pixels over a part of the glyph",
             Self::Struck => "a straight line drawn across",
             Self::Unseen => "a zigzag, which is none of the six classes",
-            Self::Attacked => {
-                "each pixel moved by a third of its usual noise, toward a wrong answer"
-            }
+            Self::Attacked => "pixels moved by a third of their noise, to mislead",
         }
     }
 
