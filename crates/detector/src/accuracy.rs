@@ -204,10 +204,10 @@ mod tests {
         let model = ErrorModel::fit(Measure::Accuracy, &scores, &errors).expect("enough");
         let found = model.estimate(scores.iter().copied()).expect("samples");
         assert!((found.value - 0.8).abs() < 0.02, "{found:?}");
-        let line: Vec<f64> = scores.iter().map(|s| 0.5 + s).collect();
+        let line: Vec<f64> = scores.iter().map(|s| 5.0 + s).collect();
         let model = ErrorModel::fit(Measure::AbsoluteError, &scores, &line).expect("enough");
         let found = model.estimate(scores.iter().copied()).expect("samples");
-        assert!((found.value - 5.0).abs() < 1e-6, "{found:?}");
+        assert!((found.value - 9.5).abs() < 1e-6, "{found:?}");
         assert!(model.expected(f64::NAN) > model.expected(9.0));
         assert!(ErrorModel::fit(Measure::Accuracy, &scores[..10], &errors[..10]).is_none());
     }
