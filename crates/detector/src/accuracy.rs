@@ -52,16 +52,19 @@ pub struct Estimate {
 
 impl ErrorModel {
     /// From the scores of labelled samples and how wrong the model is on each: 0 or 1, or the absolute error. Nothing with
-    /// fewer than 20 samples.
+    /// fewer than 20 samples, or where a classifier made fewer than 10 mistakes: there is nothing to learn from.
     pub fn fit(measure: Measure, scores: &[f64], errors: &[f64]) -> Option<Self> {
         const LEAST: usize = 20;
+        const LEAST_MISTAKES: usize = 10;
         let known: Vec<(f64, f64)> = scores
             .iter()
             .zip(errors)
             .filter(|(s, e)| s.is_finite() && e.is_finite())
             .map(|(s, e)| (*s, *e))
             .collect();
-        if known.len() < LEAST {
+        let mistakes = known.iter().filter(|k| k.1 > 0.5).count();
+        let too_few = measure == Measure::Accuracy && mistakes < LEAST_MISTAKES;
+        if known.len() < LEAST || too_few {
             return None;
         }
         let scores: Vec<f64> = known.iter().map(|k| k.0).collect();
@@ -201,11 +204,20 @@ mod tests {
         let model = ErrorModel::fit(Measure::Accuracy, &scores, &errors).expect("enough");
         let found = model.estimate(scores.iter().copied()).expect("samples");
         assert!((found.value - 0.8).abs() < 0.02, "{found:?}");
-        let line: Vec<f64> = scores.iter().map(|s| 0.5 + s).collect();
+        let line: Vec<f64> = scores.iter().map(|s| 5.0 + s).collect();
         let model = ErrorModel::fit(Measure::AbsoluteError, &scores, &line).expect("enough");
         let found = model.estimate(scores.iter().copied()).expect("samples");
-        assert!((found.value - 5.0).abs() < 1e-6, "{found:?}");
+        assert!((found.value - 9.5).abs() < 1e-6, "{found:?}");
         assert!(model.expected(f64::NAN) > model.expected(9.0));
         assert!(ErrorModel::fit(Measure::Accuracy, &scores[..10], &errors[..10]).is_none());
+    }
+
+    #[test]
+    fn few_mistakes_teach_nothing() {
+        let scores: Vec<f64> = (0..100).map(f64::from).collect();
+        let first = |mistakes: usize| (0..100).map(|i| f64::from(u8::from(i < mistakes))).collect();
+        let of = |errors: Vec<f64>| ErrorModel::fit(Measure::Accuracy, &scores, &errors);
+        assert!(of(first(0)).is_none() && of(first(9)).is_none());
+        assert!(of(first(10)).is_some());
     }
 }

@@ -133,9 +133,10 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
         Some(text) => Some(margins(text, &manifest).ok_or_else(|| damaged("the columns"))?),
     };
     let calibration = calibration(model, SCORE, &manifest)?;
-    let novelty = match manifest.has_novelty {
-        true => Some(self::calibration(model, NOVELTY, &manifest)?),
-        false => None,
+    let novelty = if manifest.has_novelty {
+        Some(self::calibration(model, NOVELTY, &manifest)?)
+    } else {
+        None
     };
     // What the graph compares with is what counts, also if it was changed with another tool.
     let threshold = threshold(model, SCORE)?;

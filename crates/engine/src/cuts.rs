@@ -1,6 +1,9 @@
 //! Where a model can be cut: tensors that all of its answer goes through.
 
-use taste_graph::{Build, Calculus, DType, Dim, Fact, Graph, Id};
+use taste_graph::{
+    Build, Calculus, DType, Dim, Fact, Graph, Id,
+    diff::{Structure, structure},
+};
 
 use crate::{Backend, Draft, Error, Feature, error::request, features::varying};
 
@@ -31,8 +34,8 @@ impl Draft {
     pub fn cuts(&mut self, features: Option<&str>) -> Result<Vec<Feature>, Error> {
         let last = self.pooled_features(features)?;
         let waists = self.waists();
-        let earlier = match self.spatial_cuts(&waists) {
-            found if found.is_empty() => self.layer_cuts(&waists),
+        let earlier = match Self::spatial_cuts(&waists) {
+            found if found.is_empty() => self.layer_cuts(&waists)?,
             found => found,
         };
         let mut cuts = Vec::new();
@@ -86,7 +89,7 @@ impl Draft {
     }
 
     /// The last tensors of the two spatial sizes before the last.
-    fn spatial_cuts(&self, waists: &[Waist]) -> Vec<Id> {
+    fn spatial_cuts(waists: &[Waist]) -> Vec<Id> {
         let mut sizes: Vec<([usize; 2], Id)> = Vec::new();
         for waist in waists {
             // A single place is what pooling leaves.
@@ -102,8 +105,11 @@ impl Draft {
     }
 
     /// The inputs of the linear layers at one and two thirds of the depth.
-    fn layer_cuts(&self, waists: &[Waist]) -> Vec<Id> {
+    fn layer_cuts(&self, waists: &[Waist]) -> Result<Vec<Id>, Error> {
         let graph = self.graph();
+        let shapes = structure(graph, &[self.logits()], self.input())?;
+        // Before the first layer there is the sample, if in other units.
+        let is_hidden = |id: Id| shapes.get(id.index()).is_some_and(|s| *s > Structure::Affine);
         let varies = varying(graph, self.input());
         let layers: Vec<Id> = graph
             .ancestors(&[self.logits()], &[])
@@ -118,16 +124,12 @@ impl Draft {
                     node.args.iter().copied().filter(|a| varies[a.index()]).collect();
                 if varying.len() == 1 { varying.first().copied() } else { None }
             })
-            .filter(|id| waists.iter().any(|w| w.id == *id))
+            .filter(|id| is_hidden(*id) && waists.iter().any(|w| w.id == *id))
             .collect();
+        let at = |thirds: usize| (layers.len() * thirds).div_ceil(3).checked_sub(1);
+        let places = [at(1), at(2)].into_iter().flatten();
         // The input of the last layer is a cut of its own.
-        let hidden = layers.len().saturating_sub(1);
-        let at = |thirds: usize| (hidden * thirds).div_ceil(3);
-        [at(1), at(2)]
-            .into_iter()
-            .filter(|&i| i > 0 && i <= hidden && hidden > 1)
-            .filter_map(|i| layers.get(i - 1).copied())
-            .collect()
+        Ok(places.filter(|i| i + 1 < layers.len()).map(|i| layers[i]).collect())
     }
 
     /// A tensor as one row a sample: averaged over space, or over the places of a sequence.

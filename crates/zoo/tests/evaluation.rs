@@ -67,7 +67,7 @@ fn rows(count: usize, shift: f64, seed: u64) -> Array2<f32> {
     })
 }
 
-fn wide(column: ndarray::ArrayView1<'_, f32>) -> Vec<f64> {
+fn wide(column: &ndarray::ArrayView1<'_, f32>) -> Vec<f64> {
     column.iter().map(|&v| f64::from(v)).collect()
 }
 
@@ -88,7 +88,7 @@ fn novelty_is_judged_beside_the_score() {
     let names: Vec<&str> = found.scores.iter().map(|s| s.score.as_str()).collect();
     assert_eq!(names, ["score", "novelty"]);
     for (i, score) in found.scores.iter().enumerate() {
-        let area = auroc(&wide(clean.column(i)), &wide(moved.column(i)));
+        let area = auroc(&wide(&clean.column(i)), &wide(&moved.column(i)));
         assert_eq!(score.sets[0].value("auroc"), area);
         assert!(score.groups.is_empty() && score.all.sets == 1 && score.all.labelled == 0);
     }

@@ -7,14 +7,15 @@ use clap::Args;
 /// See what taste does, on data that it draws itself
 ///
 /// Two small networks are trained on the spot: a regressor on the plane, and a classifier of drawn glyphs. Their detectors
-/// are fitted and shown shifts that do not matter to the networks and shifts that do. A table is printed; a page with
-/// figures and all files are left in a folder. Takes well under two minutes, and needs neither network nor Python.
+/// are fitted and shown shifts that do not matter to the networks and shifts that do: harm and novelty of each, and why.
+/// Tables are printed; a page with figures and all files are left in a folder. Takes well under two minutes, and needs
+/// neither network nor Python.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   taste demo                         then open taste-demo/report.html
   taste demo --out /tmp/look --seed 7
-  taste demo --json | jq '.glyphs.shifts[] | {shift, accuracy, flagged}'")]
+  taste demo --json | jq '.glyphs.shifts[] | {shift, accuracy, answer, reason}'")]
 pub(crate) struct DemoArgs {
     /// The folder to write to; what an earlier run left in it is replaced
     #[arg(short, long, value_name = "DIR", default_value = "taste-demo")]

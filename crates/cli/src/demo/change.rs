@@ -3,6 +3,7 @@
 use std::f64::consts::{FRAC_PI_4, TAU};
 
 use ndarray::{Array2, ArrayD, IxDyn};
+use taste_data::InMemory;
 use taste_stats::random::Random;
 
 use super::{
@@ -10,8 +11,9 @@ use super::{
     glyph::{Pose, Shape},
 };
 
-/// The noise that every image has.
-const NOISE: f64 = 0.05;
+/// The noise that every image has: enough for the classifier to err at times, as an estimate of its accuracy is learnt
+/// from mistakes.
+const NOISE: f64 = 0.15;
 
 /// A shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +28,12 @@ pub(super) enum Change {
     Covered,
     Struck,
     Unseen,
+    Attacked,
 }
 
 impl Change {
     /// In the order of reports: those that should not matter to a classifier first.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Nothing,
         Self::Dimmed,
         Self::Rim,
@@ -41,6 +44,7 @@ impl Change {
         Self::Covered,
         Self::Struck,
         Self::Unseen,
+        Self::Attacked,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -55,6 +59,7 @@ impl Change {
             Self::Covered => "covered",
             Self::Struck => "struck out",
             Self::Unseen => "unseen shape",
+            Self::Attacked => "attacked",
         }
     }
 
@@ -66,15 +71,17 @@ impl Change {
             Self::Rim => "noise in the outermost row of pixels, where no glyph is",
             Self::Nudged => "moved by one pixel more",
             Self::Blurred => "out of focus, by 1.5 pixels",
-            Self::Noisy => "seven times the usual noise everywhere",
+            Self::Noisy => "three times the usual noise everywhere",
             Self::Turned => "turned by 45 degrees",
             Self::Covered => "a black square of 7 by 7 pixels over a part of the glyph",
             Self::Struck => "a straight line drawn across",
             Self::Unseen => "a zigzag, which is none of the six classes",
+            Self::Attacked => "pixels moved by a third of their noise, to mislead",
         }
     }
 
-    /// An image and its class. The same number gives the same glyph under every change.
+    /// An image and its class. The same number gives the same glyph under every change. What depends on the classifier is
+    /// done to whole batches, by [`attack`](super::attack).
     pub(super) fn sample(self, seed: u64, number: u64) -> (Array2<f32>, Option<usize>) {
         let mut usual = Random::stream(seed, number);
         let mut random = Random::stream(!seed, number);
@@ -109,7 +116,7 @@ impl Change {
         image.mapv_inplace(|v| v + single(NOISE * usual.normal()));
         match self {
             Self::Noisy => {
-                let more = NOISE * 48f64.sqrt();
+                let more = NOISE * 8f64.sqrt();
                 image.mapv_inplace(|v| v + single(more * random.normal()));
             }
             Self::Rim => {
@@ -146,6 +153,22 @@ pub(super) struct Glyphs {
     pub(super) labels: Vec<Option<usize>>,
 }
 
+impl Glyphs {
+    /// The classes of all images, unless one has none.
+    pub(super) fn classes(&self) -> Option<Vec<i64>> {
+        self.labels.iter().map(|label| label.and_then(|class| class.try_into().ok())).collect()
+    }
+
+    /// As a data set of this name.
+    pub(super) fn samples(&self, name: &str) -> InMemory {
+        let samples = InMemory::new(name, self.images.clone());
+        match self.classes() {
+            Some(classes) => samples.with_labels(classes),
+            None => samples,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_change_leaves_the_glyph_and_alters_its_image() {
-        for change in Change::ALL.into_iter().skip(1) {
+        let drawn = Change::ALL.into_iter().filter(|&change| change != Change::Attacked);
+        for change in drawn.skip(1) {
             let mut changed = 0.0f32;
             for number in 0..50 {
                 let (before, label) = Change::Nothing.sample(1, number);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::glyphs::SCORE;
+use super::leave::SHIFTS;
 
 /// A command and what it is for.
 pub(super) struct Command {
@@ -15,18 +15,30 @@ pub(super) fn next(folder: &Path) -> Vec<Command> {
     let file = |name: &str| quoted(&folder.join(name));
     let (detector, new) = (file("glyphs-detector.onnx"), file("glyphs-new.npy"));
     let with = [
-        (format!("taste score {detector} {new}"), "score, p-value and flag of every sample"),
-        (format!("taste test {detector} {new}"), "does the batch differ, and by how much?"),
-        (format!("taste explain {detector} {new} -o maps"), "where samples differ, as images"),
         (
             format!(
-                "taste fit --model {} --score-model {SCORE} --data {} --calibration {} -o again.onnx",
+                "taste fit --model {} --data {} --calibration {} --map -o again.onnx",
                 file("glyphs.onnx"),
                 file("glyphs-train.npy"),
                 file("glyphs-calibration.npy")
             ),
             "the detector once more, from the command line",
         ),
+        (
+            format!("taste score {detector} {new} -o scores.csv"),
+            "harm and novelty of every sample, with the reasons",
+        ),
+        (format!("taste test {detector} {new}"), "is the batch harmful, by how much, and why?"),
+        (
+            format!(
+                "taste evaluate {detector} --id {} --id-labels own --ood known={} unseen={} --labels known=own",
+                file("glyphs-fresh.npy"),
+                file(SHIFTS),
+                file("glyphs-unseen.npy")
+            ),
+            "how good is it, where the truth is known?",
+        ),
+        (format!("taste explain {detector} {new} -o maps"), "where samples differ, as images"),
     ];
     with.map(|(line, purpose)| Command { line, purpose }).into()
 }

@@ -1,33 +1,35 @@
 //! The glyphs: a classifier of small images, a detector, and shifts of several kinds.
 
+use std::ops::ControlFlow;
+
 use anyhow::{Context, Result};
-use ndarray::{ArrayD, Axis};
-use taste_data::InMemory;
+use ndarray::Axis;
+use taste_data::{InMemory, Samples};
 use taste_detector::{
-    Detector, Engine, Fit, Named, Scores, Settings,
+    Detector, Engine, Fit, Named, Scores, Settings, Stage,
     shift::{Batch, Session, Shift, TestSettings, Tested},
 };
 use taste_engine::{Model, Value};
 use taste_train::{Decay, Network, Training};
+use taste_zoo::evaluation::{Set, Truth, learn_errors};
 
 use super::{
-    Seeds, Size,
+    Seeds, Size, attack,
     canvas::SIDE,
     change::{Change, Glyphs},
     glyph::Shape,
-    judge::LEAST_EFFECT,
+    judge::Novelty,
     watch::Watch,
 };
-
-/// The score model, as for `taste fit`.
-pub(super) const SCORE: &str = "gmm:6";
 
 /// What was found.
 pub(super) struct Found {
     pub(super) model: Model,
     pub(super) detector: Detector,
-    pub(super) train: ArrayD<f32>,
-    pub(super) calibration: ArrayD<f32>,
+    pub(super) train: Glyphs,
+    pub(super) calibration: Glyphs,
+    /// How batches were tested.
+    pub(super) settings: TestSettings,
     /// One for every change, in their order.
     pub(super) rows: Vec<Row>,
 }
@@ -39,6 +41,7 @@ pub(super) struct Row {
     pub(super) predicted: Vec<usize>,
     pub(super) scores: Scores,
     pub(super) tested: Tested,
+    pub(super) novelty: Novelty,
     /// The share of right answers, where there is a right answer.
     pub(super) accuracy: Option<f64>,
 }
@@ -74,6 +77,11 @@ impl Row {
         &self.tested.shift
     }
 
+    /// The accuracy that the detector estimates without labels.
+    pub(super) fn estimated(&self) -> Option<f64> {
+        self.shift().estimate.as_ref().map(|estimate| estimate.value)
+    }
+
     /// The share of samples that are flagged one by one.
     pub(super) fn flagged(&self) -> f64 {
         self.shift().flagged as f64 / self.shift().samples as f64
@@ -82,8 +90,7 @@ impl Row {
 
 pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     let train = Change::Nothing.batch(seeds.of("glyphs, training"), size.glyphs);
-    let labels = train.labels.iter().flatten().map(|&label| label as i64).collect();
-    let samples = InMemory::new("glyphs-train.npy", train.images.clone()).with_labels(labels);
+    let samples = train.samples("glyphs-train.npy");
     let network = Network::new(&[1, SIDE, SIDE])
         .conv(8, 3)
         .relu()
@@ -108,57 +115,76 @@ pub(super) fn run(size: &Size, seeds: Seeds, watch: &Watch) -> Result<Found> {
     })?;
     let model = Model::from_onnx("glyphs.onnx", trained.model()?.onnx().clone());
     watch.say("fitting the detector of glyphs");
-    let held_out = Change::Nothing.batch(seeds.of("glyphs, calibration"), size.calibration);
-    let calibration = InMemory::new("glyphs-calibration.npy", held_out.images.clone());
-    let method = taste_catalog::method("stein", &Named::new().with("score-model", SCORE))?;
+    let calibration = Change::Nothing.batch(seeds.of("glyphs, calibration"), size.calibration);
     let seed = seeds.of("glyphs, detector");
-    let detector = Fit::new(&model, method)
-        .settings(Settings { map: Some(true), seed, ..Settings::default() })
-        .run(&samples, Some(&calibration))?;
+    let detector = detector(&model, &samples, &calibration, seed)?;
     watch.say("scoring shifts of glyphs");
-    let rows = rows(size, seeds, &model, &detector)?;
-    Ok(Found { model, detector, train: train.images, calibration: held_out.images, rows })
+    let settings = TestSettings {
+        permutations: size.permutations,
+        seed: seeds.of("glyphs, permutations"),
+        ..TestSettings::of(&detector)
+    };
+    let new = |change: Change| change.batch(seeds.of("glyphs, new"), size.batch);
+    let rows = rows(new, &model, &detector, &settings)?;
+    Ok(Found { model, detector, train, calibration, settings, rows })
 }
 
-fn rows(size: &Size, seeds: Seeds, model: &Model, detector: &Detector) -> Result<Vec<Row>> {
+/// The default method, with maps, and with how often the classifier errs by score.
+fn detector(model: &Model, train: &InMemory, calibration: &Glyphs, seed: u64) -> Result<Detector> {
+    let held_out = calibration.samples("glyphs-calibration.npy");
+    let method = taste_catalog::method("taste", &Named::new())?;
+    let mut detector = Fit::new(model, method)
+        .settings(Settings { map: Some(true), seed, ..Settings::default() })
+        .run(train, Some(&held_out))?;
+    let set = Set { name: held_out.name().to_owned(), data: &held_out, truth: Truth::Own };
+    let chunk = detector.manifest().model.chunk;
+    let go_on = |_: Stage<'_>| ControlFlow::Continue(());
+    let errors = learn_errors(&detector, &Engine::default(), chunk, &set, &go_on)?;
+    detector.set_errors(errors)?;
+    Ok(detector)
+}
+
+fn rows(
+    new: impl Fn(Change) -> Glyphs,
+    model: &Model,
+    detector: &Detector,
+    settings: &TestSettings,
+) -> Result<Vec<Row>> {
     let engine = Engine::default();
     let facts = &detector.manifest().model;
     let session = engine.backend.load(model, &[&facts.output], engine.threads)?;
     let scorer = detector.start(&engine, true)?;
-    let seed = seeds.of("glyphs, permutations");
-    let mut tests = Session::new(
-        detector,
-        TestSettings {
-            permutations: size.permutations,
-            least_effect: LEAST_EFFECT,
-            seed,
-            ..TestSettings::of(detector)
-        },
-    )?;
+    let mut tests = Session::new(detector, settings.clone())?;
     let mut rows = Vec::new();
     for change in Change::ALL {
-        let glyphs = change.batch(seeds.of("glyphs, new"), size.batch);
+        let mut glyphs = new(change);
+        if change == Change::Attacked {
+            glyphs.images = attack::step(model, &glyphs.images)?;
+        }
         let feed = Value::from(glyphs.images.clone());
         let logits = session.run(&[(&facts.input, &feed)])?;
         let logits = logits.first().context("the model gave nothing")?.to_f32();
         let predicted: Vec<usize> =
             logits.axis_iter(Axis(0)).map(|row| largest(row.iter())).collect();
         let scores = scorer.score(glyphs.images.view())?;
-        let mut batch = Batch::new(detector, seed);
+        let mut batch = Batch::new(detector, settings.seed);
         batch.add(&glyphs.images.view(), &scores)?;
         tests.test(change.name(), 0, &batch)?;
         let accuracy = accuracy(&predicted, &glyphs.labels);
         rows.push((change, glyphs, predicted, scores, accuracy));
     }
-    let row = |((change, glyphs, predicted, scores, accuracy), tested)| Row {
+    let tested = tests.finish().batches;
+    let novelty = Novelty::of(&tested.iter().map(|t| &t.shift).collect::<Vec<_>>(), settings);
+    let row = |(((change, glyphs, predicted, scores, accuracy), tested), novelty)| Row {
         change,
         glyphs,
         predicted,
         scores,
         tested,
+        novelty,
         accuracy,
     };
-    Ok(rows.into_iter().zip(tests.finish().batches).map(row).collect())
+    Ok(rows.into_iter().zip(tested).zip(novelty).map(row).collect())
 }
 
 fn largest<'a>(values: impl Iterator<Item = &'a f32>) -> usize {

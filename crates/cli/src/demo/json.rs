@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use taste_detector::{Estimate, shift::Verdict};
 
 use super::{
     glyphs::Found,
-    judge::{Answer, Harm, Tally},
+    judge::{Answer, Harm, Novelty, Tally, reason},
     plane::{LENGTH, Moved, Plane},
 };
 
@@ -33,6 +34,7 @@ struct OfPlane<'a> {
 #[derive(Serialize)]
 struct OfGlyphs {
     alpha: f64,
+    least_effect: f64,
     threshold: Option<f64>,
     shifts: Vec<OfShift>,
     tally: Tally,
@@ -44,13 +46,26 @@ struct OfShift {
     what: &'static str,
     samples: usize,
     accuracy: Option<f64>,
-    harm: Harm,
-    /// Of the mean evidence, in standard deviations of calibration samples.
-    effect: f64,
+    /// What labels say.
+    truth: Harm,
+    /// The accuracy without labels.
+    estimate: Option<Estimate>,
     flagged: f64,
+    harm: OfHarm,
+    novelty: Novelty,
+    answer: Answer,
+    reason: Option<String>,
+}
+
+/// The mean evidence of a batch.
+#[derive(Serialize)]
+struct OfHarm {
+    /// In standard deviations of calibration samples.
+    effect: f64,
+    interval: Option<(f64, f64)>,
     p_value: f64,
     adjusted_p_value: f64,
-    answer: Answer,
+    verdict: Verdict,
 }
 
 impl<'a> Report<'a> {
@@ -61,23 +76,34 @@ impl<'a> Report<'a> {
         report: &Path,
         files: &'a [PathBuf],
     ) -> Self {
-        let shifts = found.rows.iter().map(|row| OfShift {
-            shift: row.change.name(),
-            what: row.change.words(),
-            samples: row.shift().samples,
-            accuracy: row.accuracy,
-            harm: Harm::of(row, found.usual()),
-            effect: row.shift().effect,
-            flagged: row.flagged(),
-            p_value: row.shift().p_value,
-            adjusted_p_value: row.shift().adjusted_p_value,
-            answer: Answer::of(row),
+        let shifts = found.rows.iter().map(|row| {
+            let shift = row.shift();
+            OfShift {
+                shift: row.change.name(),
+                what: row.change.words(),
+                samples: shift.samples,
+                accuracy: row.accuracy,
+                truth: Harm::of(row, found.usual()),
+                estimate: shift.estimate,
+                flagged: row.flagged(),
+                harm: OfHarm {
+                    effect: shift.effect,
+                    interval: shift.interval,
+                    p_value: shift.p_value,
+                    adjusted_p_value: shift.adjusted_p_value,
+                    verdict: shift.verdict,
+                },
+                novelty: row.novelty,
+                answer: Answer::of(row),
+                reason: reason(row, &found.detector),
+            }
         });
         Self {
             seed,
             plane: OfPlane { length: LENGTH, not_moved: &plane.rest, directions: &plane.turns },
             glyphs: OfGlyphs {
                 alpha: found.alpha(),
+                least_effect: found.settings.least_effect,
                 threshold: found.detector.manifest().decision.threshold,
                 shifts: shifts.collect(),
                 tally: Tally::of(found),

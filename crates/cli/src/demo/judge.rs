@@ -1,14 +1,17 @@
 //! What the results amount to, in words.
 
 use serde::Serialize;
-use taste_detector::shift::Verdict;
+use taste_detector::{
+    Detector, Role, Scores,
+    shift::{Kind, Shift, TestSettings},
+};
+use taste_stats::multiple::holm;
 
 use super::glyphs::{Found, Row};
+use crate::sheet;
 
 /// A loss of accuracy from which a shift counts as harmful.
 pub(super) const LOSS: f64 = 0.02;
-/// The standard deviations from which a shift counts, as for `taste test --least-effect`.
-pub(super) const LEAST_EFFECT: f64 = 0.5;
 
 /// What a shift does to the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,34 +43,95 @@ impl Harm {
     }
 }
 
+/// How new a batch is, whether that matters to the classifier or not.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Novelty {
+    /// In standard deviations of calibration samples.
+    pub(super) effect: f64,
+    /// Adjusted for the number of batches.
+    pub(super) adjusted_p_value: f64,
+    /// Beyond chance, and by as much as counts.
+    pub(super) is_new: bool,
+}
+
+impl Novelty {
+    /// Of batches that were tested together.
+    pub(super) fn of(batches: &[&Shift], settings: &TestSettings) -> Vec<Self> {
+        let found: Vec<(f64, f64)> = batches
+            .iter()
+            .map(|shift| {
+                let mut tests = shift.information.tests.iter();
+                let novelty = tests.find(|test| test.kind == Kind::Novelty);
+                novelty.map_or((0.0, 1.0), |test| (test.effect, test.p_value))
+            })
+            .collect();
+        let adjusted = holm(&found.iter().map(|f| f.1).collect::<Vec<_>>());
+        let each = found.into_iter().zip(adjusted);
+        each.map(|((effect, _), p)| Self {
+            effect,
+            adjusted_p_value: p,
+            is_new: p <= settings.alpha && effect >= settings.least_effect,
+        })
+        .collect()
+    }
+}
+
 /// What the detector says of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
-    /// Nothing that chance would not explain.
-    Quiet,
-    /// The batch differs, and not surely by much.
-    Small,
-    /// The batch differs.
-    Shift,
+    Neither,
+    NewButHarmless,
+    NewAndHarmful,
+    FamiliarLookingButHarmful,
 }
 
 impl Answer {
     pub(super) fn of(row: &Row) -> Self {
-        match row.shift().verdict {
-            Verdict::Shift => Self::Shift,
-            Verdict::Negligible => Self::Small,
-            Verdict::None => Self::Quiet,
+        match (row.novelty.is_new, row.shift().is_shift()) {
+            (false, false) => Self::Neither,
+            (true, false) => Self::NewButHarmless,
+            (true, true) => Self::NewAndHarmful,
+            (false, true) => Self::FamiliarLookingButHarmful,
         }
     }
 
     pub(super) fn words(self) -> &'static str {
         match self {
-            Self::Quiet => "no shift seen",
-            Self::Small => "small shift, let pass",
-            Self::Shift => "shift",
+            Self::Neither => "neither",
+            Self::NewButHarmless => "new but harmless",
+            Self::NewAndHarmful => "new and harmful",
+            Self::FamiliarLookingButHarmful => "familiar-looking but harmful",
         }
     }
+}
+
+/// Why the detector says so: the term that adds most, to the harm if there is any, else to the novelty.
+pub(super) fn reason(row: &Row, detector: &Detector) -> Option<String> {
+    let name = match Answer::of(row) {
+        Answer::Neither => return None,
+        Answer::NewButHarmless => newest(detector, &row.scores)?,
+        _ => row.shift().reasons.first()?.name.clone(),
+    };
+    Some(sheet::meaning(detector.manifest(), &name).unwrap_or(name))
+}
+
+/// The term of the novelty whose mean is the furthest above that of calibration samples.
+fn newest(detector: &Detector, scores: &Scores) -> Option<String> {
+    let mut at = 0;
+    for part in &detector.manifest().parts {
+        if part.role != Role::Novelty {
+            at += part.columns.len();
+            continue;
+        }
+        let (own, rows) = (scores.part(&part.name)?, &detector.reference().rows);
+        let more = |i: usize| Some(own.column(i).mean()? - rows.column(at + i).mean()?);
+        let largest = (0..part.columns.len())
+            .filter_map(|i| Some((more(i)?, i)))
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        return part.columns.get(largest.1).cloned();
+    }
+    None
 }
 
 /// How often the detector was right about batches of glyphs.
@@ -83,7 +147,7 @@ impl Tally {
     pub(super) fn of(found: &Found) -> Self {
         let mut tally = Self::default();
         for row in &found.rows {
-            let quiet = Answer::of(row) != Answer::Shift;
+            let quiet = !row.shift().is_shift();
             if Harm::of(row, found.usual()) == Harm::Harmless {
                 tally.harmless += 1;
                 tally.harmless_quiet += usize::from(quiet);

@@ -1,5 +1,6 @@
 //! `taste demo`: the whole story on data that the program draws itself.
 
+mod attack;
 mod canvas;
 mod change;
 mod commands;

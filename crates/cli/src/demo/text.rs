@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     commands,
     glyphs::Found,
-    judge::{Answer, Harm, Tally},
+    judge::{Answer, Harm, Tally, reason},
     plane::{LENGTH, Plane},
 };
 use crate::table::Table;
@@ -18,12 +18,14 @@ pub(super) fn render(plane: &Plane, found: &Found, folder: &Path) -> String {
         .collect();
     format!(
         "The plane: 2-D normal data, a network that learnt x2 - x1, data moved by {LENGTH} in 36 directions\n\n{}\n\
-         Glyphs: a classifier of six drawn shapes, and what happens to its images\n\n{}\n\
+         Glyphs: a classifier of six drawn shapes, and what happens to its images (accuracy needs labels, the rest does not)\n\n\
+         {}\nThe main reasons\n\n{}\n\
          {}.\n\n\
          The whole story with figures: {}\n\n\
          Go on with\n\n{}",
         moved(plane).render(2),
         shifts(found).render(2),
+        reasons(found).render(2),
         Tally::of(found).headline(),
         report.display(),
         next.join("\n")
@@ -55,19 +57,34 @@ fn moved(plane: &Plane) -> Table {
     table
 }
 
+/// Numbers of every batch, and which of the four it is.
 fn shifts(found: &Found) -> Table {
     let mut table = Table::default().right(&[1, 3, 4, 5]);
-    table.row(["", "accuracy", "", "effect (SD)", "flagged", "p", "detector"]);
+    table.row(["", "accuracy", "", "estimated", "harm (SD)", "novelty (SD)", "the detector says"]);
     for row in &found.rows {
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+        };
         table.row([
             row.change.name().to_owned(),
-            row.accuracy.map_or_else(|| "-".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
+            percent(row.accuracy),
             Harm::of(row, found.usual()).words().to_owned(),
+            percent(row.estimated()),
             format!("{:+.2}", row.shift().effect),
-            format!("{:.1} %", 100.0 * row.flagged()),
-            format!("{:.4}", row.shift().adjusted_p_value),
+            format!("{:+.2}", row.novelty.effect),
             Answer::of(row).words().to_owned(),
         ]);
+    }
+    table
+}
+
+/// Why, for batches that are new or harmful.
+fn reasons(found: &Found) -> Table {
+    let mut table = Table::default();
+    for row in &found.rows {
+        if let Some(reason) = reason(row, &found.detector) {
+            table.row([row.change.name().to_owned(), reason]);
+        }
     }
     table
 }

@@ -14,9 +14,6 @@ use crate::{
     table::{Table, count, number, percent},
 };
 
-/// Standard errors from which a part of the map is told where there is no shift.
-const SURE: f64 = 4.0;
-
 pub(super) fn render(
     batch: &Tested,
     report: &Report<'_>,
@@ -170,9 +167,7 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
             EntriesOf::Other => "part of the map",
         };
         let shape = &detector.manifest().model.sample_shape;
-        // Without a shift, only what is beyond doubt.
-        let told = |e: &&Entry| shift.is_shift() || e.statistic.abs() >= SURE;
-        for entry in entries.list.iter().filter(told).take(top) {
+        for entry in entries.list.iter().take(top) {
             let words = format!("{words}, {:+.1} standard errors", entry.statistic);
             table.row([place(entry, shape), sd(entry.effect), String::new(), words]);
         }

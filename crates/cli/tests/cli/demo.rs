@@ -6,15 +6,22 @@ use serde_json::Value as Json;
 
 use crate::common::Place;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 11] = [
+    "glyphs-calibration-labels.npy",
     "glyphs-calibration.npy",
     "glyphs-detector.onnx",
+    "glyphs-fresh.npy",
     "glyphs-new.npy",
     "glyphs-train.npy",
+    "glyphs-unseen.npy",
     "glyphs.onnx",
     "plane.onnx",
     "report.html",
+    "shifts",
 ];
+
+const ANSWERS: [&str; 4] =
+    ["neither", "new-but-harmless", "new-and-harmful", "familiar-looking-but-harmful"];
 
 #[test]
 fn the_story_is_told_on_a_page_and_in_numbers_and_can_be_gone_on_with() {
@@ -29,13 +36,20 @@ fn the_story_is_told_on_a_page_and_in_numbers_and_can_be_gone_on_with() {
     }
     assert_eq!(told["plane"]["directions"].as_array().map(Vec::len), Some(36));
     let shifts = told["glyphs"]["shifts"].as_array().unwrap();
-    assert_eq!(shifts.len(), 10);
+    assert_eq!(shifts.len(), 11);
     assert_eq!(shifts[0]["shift"], "fresh samples");
     for shift in shifts {
-        let p = shift["adjusted_p_value"].as_f64().unwrap();
-        assert!(p > 0.0 && p <= 1.0, "{shift}");
-        assert!(shift["effect"].as_f64().is_some_and(f64::is_finite), "{shift}");
-        assert!(["quiet", "small", "shift"].contains(&shift["answer"].as_str().unwrap()));
+        for of in ["harm", "novelty"] {
+            let p = shift[of]["adjusted_p_value"].as_f64().unwrap();
+            assert!(p > 0.0 && p <= 1.0, "{shift}");
+            assert!(shift[of]["effect"].as_f64().is_some_and(f64::is_finite), "{shift}");
+        }
+        let answer = shift["answer"].as_str().unwrap();
+        assert!(ANSWERS.contains(&answer), "{shift}");
+        assert_eq!(answer.contains("harmful"), shift["harm"]["verdict"] == "shift", "{shift}");
+        assert_eq!(answer.contains("new"), shift["novelty"]["is_new"] == true, "{shift}");
+        assert_eq!(shift["reason"].is_null(), answer == "neither", "{shift}");
+        assert!(shift["estimate"]["value"].as_f64().is_some_and(|v| v > 0.0 && v < 1.0), "{shift}");
     }
 
     let page = fs::read_to_string(place.path("there/report.html")).unwrap();
@@ -52,8 +66,22 @@ fn the_story_is_told_on_a_page_and_in_numbers_and_can_be_gone_on_with() {
     assert!(matches!(tested.code, Some(0 | 1)), "{}", tested.err);
     let report: Json = serde_json::from_str(&tested.out).unwrap();
     assert!(report["batches"][0]["samples"].as_u64().is_some_and(|n| n > 0));
-    place.ok("score there/glyphs-detector.onnx there/glyphs-new.npy --out scores.csv");
-    place.ok("explain there/glyphs-detector.onnx there/glyphs-new.npy --out maps");
+    assert!(report["batches"][0]["estimate"]["value"].is_f64(), "{}", tested.out);
+}
+
+#[test]
+fn every_command_that_is_printed_runs() {
+    let place = Place::new();
+    let told = place.ok("demo --fast --out there --quiet").out;
+    let lines: Vec<&str> =
+        told.lines().filter_map(|line| line.trim().strip_prefix("taste ")).collect();
+    for command in ["fit", "score", "test", "evaluate", "explain"] {
+        let line = lines.iter().find(|line| line.starts_with(command)).expect(command);
+        let ran = place.run(line);
+        let codes: &[i32] = if command == "test" { &[0, 1] } else { &[0] };
+        assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{line}: {}", ran.err);
+    }
+    assert_eq!(lines.len(), 5, "{lines:?}");
 }
 
 #[test]

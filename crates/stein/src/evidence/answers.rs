@@ -32,7 +32,7 @@ impl Softmax {
 /// The residuals of a linear head, with s the score of the features and w̃ its weights, both where features are white.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeadResiduals {
-    /// p_c(‖w̃_c − w̄‖² − V + s·(w̃_c − w̄)) for every class: N × K.
+    /// `p_c(‖w̃_c − w̄‖² − V + s·(w̃_c − w̄))` for every class: N × K.
     pub(super) probabilities: Id,
     /// V + s·w̄: N × 1.
     pub(super) energy: Id,
@@ -40,7 +40,7 @@ pub(super) struct HeadResiduals {
 
 impl HeadResiduals {
     /// Everything is taken relative to the likeliest class k, so that residuals of a sure answer are no rounding: with
-    /// m = w̄ − w̃_k = Σ_{c≠k} p_c(w̃_c − w̃_k), ‖w̃_c − w̄‖² = ‖w̃_c − w̃_k‖² − 2(w̃_c − w̃_k)·m + ‖m‖².
+    /// `m = w̄ − w̃_k = Σ_{c≠k} p_c(w̃_c − w̃_k)`, `‖w̃_c − w̄‖² = ‖w̃_c − w̃_k‖² − 2(w̃_c − w̃_k)·m + ‖m‖²`.
     pub(super) fn build(
         b: &mut Build<'_>,
         softmax: &Softmax,

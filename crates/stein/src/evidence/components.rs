@@ -61,9 +61,10 @@ impl Components {
         learnt: &Learnt,
     ) -> Result<Option<Id>, Error> {
         let mut b = job.draft.build();
-        let class = match subject.answer.has_classes() {
-            true => Some(Softmax::of(&mut b, subject.values)?.likeliest),
-            false => None,
+        let class = if subject.answer.has_classes() {
+            Some(Softmax::of(&mut b, subject.values)?.likeliest)
+        } else {
+            None
         };
         let names = [kinds::Q3, kinds::Q2, kinds::Q1];
         let mut last = None;

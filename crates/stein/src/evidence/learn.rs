@@ -116,16 +116,15 @@ impl Subject {
         let (x, seed) = (job.draft.input(), job.settings.seed);
         let mut b = job.draft.build();
         let mut columns: Vec<Id> = self.cuts.iter().map(|c| c.id).collect();
-        columns.push(match self.answer.has_classes() {
-            true => {
-                let likeliest = functions::first_max(&mut b, self.values, 1)?;
-                let numbers = (0..self.width).map(|k| k as f64).collect();
-                let numbers = Tensor::floats(&[1, self.width], numbers)?;
-                let numbers = b.graph_mut().constant(numbers);
-                let picked = b.mul(likeliest, numbers)?;
-                b.sum(picked, &[1])?
-            }
-            false => self.values,
+        columns.push(if self.answer.has_classes() {
+            let likeliest = functions::first_max(&mut b, self.values, 1)?;
+            let numbers = (0..self.width).map(|k| k as f64).collect();
+            let numbers = Tensor::floats(&[1, self.width], numbers)?;
+            let numbers = b.graph_mut().constant(numbers);
+            let picked = b.mul(likeliest, numbers)?;
+            b.sum(picked, &[1])?
+        } else {
+            self.values
         });
         if let Kind::Table = self.samples {
             columns.push(x);
@@ -216,5 +215,24 @@ fn fits(answer: Answer, name: &str, width: usize) -> Result<(), Error> {
             "{name:?} has {width} entries, and a binary answer is one; several are the logits of classes, or labels"
         ))),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_output_can_not_hold_is_refused_by_its_name() {
+        for (answer, width, wanted) in [
+            (Answer::Classes, 1, "\"y\" has one entry"),
+            (Answer::Binary, 3, "\"y\" has 3 entries"),
+        ] {
+            let refusal = fits(answer, "y", width).expect_err("does not fit").to_string();
+            assert!(refusal.contains(wanted), "{refusal}");
+        }
+        for (answer, width) in [(Answer::Classes, 2), (Answer::Binary, 1), (Answer::Numbers, 3)] {
+            assert!(fits(answer, "y", width).is_ok());
+        }
     }
 }

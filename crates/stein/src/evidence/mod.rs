@@ -81,13 +81,13 @@ impl Family for Taste {
         };
         let answer = match arguments.text("as") {
             None => None,
-            Some(text) => match Answer::ALL.iter().find(|a| a.name() == text) {
-                Some(found) => Some(*found),
-                None => {
+            Some(text) => {
+                let Some(found) = Answer::ALL.iter().find(|a| a.name() == text) else {
                     let wanted = "classes, binary, labels or numbers";
                     return Err(arguments.unfit("as", wanted, text).into());
-                }
-            },
+                };
+                Some(*found)
+            }
         };
         Ok(Arc::new(Self { set, answer }))
     }

@@ -1,5 +1,5 @@
 //! Images as Gaussians in frequency space: for every frequency of the cosine transform a mean and a covariance of the
-//! channels. With noise of deviation σ added, s = −DCTᵀ[(C + σ²I)⁻¹(ŷ − m)], and x + σ²s is the Wiener filter.
+//! channels. With noise of deviation σ added, `s = −DCTᵀ[(C + σ²I)⁻¹(ŷ − m)]`, and x + σ²s is the Wiener filter.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ impl Layout {
 struct Sums {
     across: Array2<f64>,
     down: Array2<f64>,
-    sums: Vec<f64>,
+    totals: Vec<f64>,
     count: usize,
 }
 
@@ -174,7 +174,7 @@ impl Sums {
         Self {
             across: basis(layout.width),
             down: basis(layout.height),
-            sums: vec![0.0; layout.columns()],
+            totals: vec![0.0; layout.columns()],
             count: 0,
         }
     }
@@ -185,16 +185,17 @@ impl Sums {
             .map(|c| {
                 let pixels = Array2::from_shape_fn((layout.height, layout.width), |(i, j)| {
                     let place = i * layout.width + j;
-                    f64::from(match layout.channels_last {
-                        true => image[place * layout.channels + c],
-                        false => image[c * frequencies + place],
+                    f64::from(if layout.channels_last {
+                        image[place * layout.channels + c]
+                    } else {
+                        image[c * frequencies + place]
                     })
                 });
                 // Columns before rows, as in the graph.
                 self.across.dot(&pixels.t()).dot(&self.down.t())
             })
             .collect();
-        let mut sums = self.sums.iter_mut();
+        let mut sums = self.totals.iter_mut();
         for channel in &coefficients {
             channel.iter().for_each(|v| *sums.next().expect("as many") += v);
         }
@@ -207,7 +208,7 @@ impl Sums {
     }
 
     fn columns(&self) -> Vec<f64> {
-        self.sums.iter().map(|s| s / self.count.max(1) as f64).collect()
+        self.totals.iter().map(|s| s / self.count.max(1) as f64).collect()
     }
 }
 

@@ -4,6 +4,7 @@ mod before;
 mod common;
 mod cuts;
 mod detector;
+mod evidence;
 mod field_check;
 #[path = "../../../detector/tests/detector/parts.rs"]
 mod parts;

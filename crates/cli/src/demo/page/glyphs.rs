@@ -8,20 +8,22 @@ use crate::demo::{
     change::Change,
     glyph::Shape,
     glyphs::{Found, Row},
-    judge::{Answer, Harm, LEAST_EFFECT, LOSS},
+    judge::{Answer, Harm, LOSS, reason},
 };
 
 /// How many times a pixel of a glyph is enlarged.
 const PIXEL: u32 = 6;
+/// The same where there is more to say below.
+const LARGE: u32 = 9;
 /// Changes whose maps are shown.
 const MAPPED: [Change; 5] =
-    [Change::Nothing, Change::Dimmed, Change::Covered, Change::Struck, Change::Unseen];
+    [Change::Nothing, Change::Rim, Change::Covered, Change::Struck, Change::Unseen];
 /// Changes whose scores are shown.
-const COUNTED: [Change; 4] = [Change::Nothing, Change::Dimmed, Change::Struck, Change::Unseen];
+const COUNTED: [Change; 4] = [Change::Nothing, Change::Rim, Change::Struck, Change::Unseen];
 
 pub(super) fn data(found: &Found) -> Section {
     let usual = 100.0 * found.usual();
-    Section::new("Glyphs: a classifier and ten batches")
+    Section::new("Glyphs: a classifier and eleven batches")
         .paragraph(format!(
             "The program draws small images of six shapes. No two are alike: place, size, slant, thickness and ink vary, \
              and every pixel has some noise. A convolutional network has learnt to tell the shapes apart; on fresh ones \
@@ -29,8 +31,8 @@ pub(super) fn data(found: &Found) -> Section {
         ))
         .figure(&classes(found), "The six classes.")
         .paragraph(
-            "Then things happen to the images. The changes were chosen for what they are, before anything was computed. \
-             Some should not matter to such a classifier, others should.",
+            "Then things happen to the images. Some should not matter to such a classifier, others should. The last is \
+             made with the classifier at hand: one step of the fast gradient sign method, a third of the noise that every pixel has anyway.",
         )
         .figure(&changes(found), "One glyph under every change.")
 }
@@ -46,41 +48,46 @@ pub(super) fn results(found: &Found) -> Section {
         ))
         .table(&table(found))
         .list([
-            "Effect: how much further out the batch lies than calibration images, in their standard deviations: the mean \
+            "Estimated: the accuracy that the detector expects from the scores of the batch, without its labels. It learnt \
+             from labelled calibration images how often the classifier errs at which score, and is wrong where a change \
+             breaks that."
+                .to_owned(),
+            "Harm: how much further out the batch lies than calibration images, in their standard deviations: the mean \
              of its images' evidence, which is minus the log of the share of images at least as far out."
                 .to_owned(),
+            "Novelty: the same for how much the images themselves and the first layers' features differ from the training \
+             data, whether the answer depends on that or not."
+                .to_owned(),
             format!(
-                "Flagged: the share of images whose own score is above the threshold. Without a shift it is about \
-                 {:.0} %, as asked for.",
-                100.0 * alpha
-            ),
-            format!(
-                "p: how often chance alone would make a batch look this different, adjusted for ten batches. Up to {alpha} a \
-                 shift is seen. The more images, the smaller the shift that is found, so one that is not surely \
-                 {LEAST_EFFECT} standard deviations or more is let pass here.",
+                "Either counts if chance makes it as large in at most {alpha} of cases, after a correction for the number \
+                 of batches, and if it is {} standard deviations or more; for harm the nearer end of its 95 % interval. \
+                 These are the program's defaults.",
+                found.settings.least_effect
             ),
         ])
         .figure(
             &lost(found),
             "What each change does to the classifier, which needs labels to be known.",
         )
-        .figure(&flagged(found), "What the detector says, which does not.")
+        .figure(&effects(found), "What the detector says, which does not.")
+        .paragraph("The reasons, in words: the term that adds most, to the harm if there is any, else to the novelty.")
+        .table(&reasons(found))
 }
 
 pub(super) fn scores(found: &Found) -> Section {
     Section::new("Single images")
         .paragraph(
-            "Each image gets a score, and a p-value: the share of calibration images that are at least as far out. \
-             Those above the threshold are flagged.",
+            "Each image gets a score for harm, and a p-value: the share of calibration images that are at least as far \
+             out. Those above the threshold are flagged. Novelty has a score and a p-value of its own.",
         )
         .figure(&histogram(found), "Scores of some of the batches. To the right of the line an image is flagged.")
 }
 
 pub(super) fn maps(found: &Found) -> Section {
     Section::new("Where").paragraph(
-        "A score is a sum over pixels, so it can be split up again. The maps show each pixel's part of the residual of the \
-         predicted class. All have one colour scale, taken from calibration images: a map of an image like the \
-         training data stays pale. An outline surrounds pixels beyond what 95 % of calibration images reach anywhere.",
+        "What would go away if the image were moved toward the training data? The maps show each pixel's share of it. All \
+         have one colour scale, taken from calibration images: a map of an image like the training data stays pale. An \
+         outline surrounds pixels beyond what 95 % of calibration images reach anywhere.",
     )
     .figure(&mapped(found), "The first image of some batches, the same glyph each time, and its map below.")
 }
@@ -91,8 +98,8 @@ fn grey(image: &ndarray::ArrayViewD<'_, f32>) -> Option<Image> {
 }
 
 /// A grid of images alone.
-fn images(panels: Vec<Panel>, columns: usize) -> Heatmap {
-    Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(PIXEL)
+fn images(panels: Vec<Panel>, columns: usize, pixel: u32) -> Heatmap {
+    Heatmap::grid(panels, columns, Scale::diverging(1.0)).pixel(pixel)
 }
 
 fn image(row: &Row, number: usize) -> Option<Panel> {
@@ -103,10 +110,13 @@ fn classes(found: &Found) -> Heatmap {
     let row = found.row(Change::Nothing);
     let panels = Shape::KNOWN.into_iter().filter_map(|shape| {
         let row = row?;
-        let number = row.glyphs.labels.iter().position(|&label| label == shape.label())?;
+        let drawn = (0..row.glyphs.labels.len()).filter(|&i| row.glyphs.labels[i] == shape.label());
+        // The brightest, as some are faint.
+        let light = |&i: &usize| row.glyphs.images.index_axis(Axis(0), i).sum();
+        let number = drawn.max_by(|a, b| light(a).total_cmp(&light(b)))?;
         Some(image(row, number)?.caption(shape.name()))
     });
-    images(panels.collect(), Shape::KNOWN.len())
+    images(panels.collect(), Shape::KNOWN.len(), PIXEL)
 }
 
 fn changes(found: &Found) -> Heatmap {
@@ -114,23 +124,37 @@ fn changes(found: &Found) -> Heatmap {
         let caption = format!("{}: {}", row.change.name(), row.change.words());
         Some(image(row, found.shown())?.caption(caption))
     });
-    images(panels.collect(), 5)
+    images(panels.collect(), 4, LARGE)
 }
 
 fn table(found: &Found) -> Table {
     let head =
-        ["batch", "accuracy", "so it is", "effect (SD)", "flagged", "p", "the detector says"];
+        ["batch", "accuracy", "so it is", "estimated", "harm", "novelty", "the detector says"];
     let mut table = Table::new(head).right(&[1, 3, 4, 5]);
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+    };
     for row in &found.rows {
         table.row([
             row.change.name().to_owned(),
-            row.accuracy.map_or_else(|| "–".to_owned(), |a| format!("{:.1} %", 100.0 * a)),
+            percent(row.accuracy),
             Harm::of(row, found.usual()).words().to_owned(),
+            percent(row.estimated()),
             super::signed(row.shift().effect, 2),
-            format!("{:.1} %", 100.0 * row.flagged()),
-            super::p_value(row.shift().adjusted_p_value),
+            super::signed(row.novelty.effect, 2),
             Answer::of(row).words().to_owned(),
         ]);
+    }
+    table
+}
+
+fn reasons(found: &Found) -> Table {
+    let mut table = Table::new(["batch", "it is", "mainly because"]);
+    for row in &found.rows {
+        if let Some(reason) = reason(row, &found.detector) {
+            let answer = Answer::of(row).words();
+            table.row([row.change.name().to_owned(), answer.to_owned(), reason]);
+        }
     }
     table
 }
@@ -142,9 +166,13 @@ fn lost(found: &Found) -> Bars {
     Bars::new("Accuracy lost", rows).label("percentage points")
 }
 
-fn flagged(found: &Found) -> Bars {
-    let rows = found.rows.iter().map(|row| (row.change.name().to_owned(), 100.0 * row.flagged()));
-    Bars::new("Images flagged", rows).label("percent of the batch")
+fn effects(found: &Found) -> Bars {
+    let rounded = |effect: f64| (100.0 * effect).round() / 100.0;
+    let rows =
+        found.rows.iter().map(|row| (row.change.name().to_owned(), rounded(row.shift().effect)));
+    Bars::new("Harm", rows)
+        .label("standard deviations of calibration images")
+        .level(found.settings.least_effect, "smaller effects do not count")
 }
 
 fn histogram(found: &Found) -> Histogram {
@@ -183,5 +211,5 @@ fn mapped(found: &Found) -> Heatmap {
     let panels: Vec<Panel> = above.chain(below).collect();
     Heatmap::grid(panels, rows.len(), Scale::diverging(limit))
         .pixel(PIXEL)
-        .label("part of the residual")
+        .label("part of the evidence")
 }

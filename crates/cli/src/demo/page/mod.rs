@@ -7,12 +7,7 @@ use std::path::Path;
 
 use taste_report::{Page, Section, Tone};
 
-use super::{
-    commands,
-    glyphs::{Found, SCORE},
-    judge::Tally,
-    plane::Plane,
-};
+use super::{commands, glyphs::Found, judge::Tally, plane::Plane};
 
 pub(super) fn html(plane: &Plane, found: &Found, folder: &Path, seed: u64) -> String {
     let tally = Tally::of(found);
@@ -54,11 +49,18 @@ fn question() -> Section {
              to.",
         )
         .paragraph(
-            "For a model f and an input x it computes the residual r(x) = Δf(x) + s(x)·∇f(x). Here ∇f says in which \
-             directions the answer of the model changes, Δf how these changes bend, and the score s where the training \
-             data are denser. If x comes from the training data, r averages to zero, whatever the model (Stein's \
-             identity). If data move in a direction that the model reacts to, the average leaves zero; if they move in a \
-             direction that it ignores, it does not.",
+            "The answer has two parts. Harm says that samples differ in a way that the model's answers depend on; novelty \
+             says that they differ from the training data at all. So there are four cases: neither, new but harmless, new \
+             and harmful, and familiar-looking but harmful. Reasons are given in words, and nothing needs labels of the new \
+             data.",
+        )
+        .paragraph(
+            "Underneath lies Stein's identity. For a model f and an input x let r(x) = Δf(x) + s(x)·∇f(x). Here ∇f says in \
+             which directions the answer of the model changes, Δf how these changes bend, and the score s where the \
+             training data are denser. If x comes from the training data, r averages to zero, whatever the model. If data \
+             move in a direction that the model reacts to, the average leaves zero; if they move in a direction that it \
+             ignores, it does not. The plane below shows this residual alone; for the glyphs it is one of several terms \
+             that add up to the harm.",
         )
 }
 
@@ -66,12 +68,12 @@ fn limits() -> Section {
     Section::new("What to keep in mind").list([
         "A reaction of the model is not yet an error. A shift can be noticed and leave the accuracy as it was: see the \
          effect, then look at some samples.",
-        "What the model does not react to at all, taste does not see, harmful or not: an input far away where the model is \
-         flat, or a wrong image that looks like a right one of another class.",
-        "The score s is itself a model of the training data, here a mixture of six Gaussians. Its errors on average are \
-         measured on calibration data and taken off; a better score model sees more.",
-        "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is. What \
-         counts as harm, and how small a shift is let pass, was settled with these batches in view.",
+        "The step of the attack knows the classifier, not the detector. Someone who knows both finds images that are \
+         wrongly classified and look fine to both.",
+        "The estimated accuracy holds while the classifier errs at a score as often as it did on calibration images. Where it \
+         is confidently wrong, the estimate is too high.",
+        "The numbers are those of one run on a toy problem. They show how to read the output, not how good the method is. The noise \
+         of the glyphs was settled so that the classifier errs at times, and the step of the attack with results in view.",
     ])
 }
 
@@ -83,8 +85,8 @@ fn yours(folder: &Path) -> Section {
         .join("\n");
     Section::new("Now with your own model")
         .paragraph(
-            "The folder of this report holds the models, their detectors and the data. glyphs-new.npy has 100 fresh glyphs \
-             and after them 100 that are struck out:",
+            "The folder of this report holds the models, their detectors and the data, with labels. glyphs-new.npy has 100 \
+             fresh glyphs and after them 100 that are struck out; shifts has the batches of above:",
         )
         .code(here.trim_end())
         .paragraph(
@@ -93,15 +95,15 @@ fn yours(folder: &Path) -> Section {
              input_names=[\"x\"]) writes the file. Data may be .npy, .npz, .csv, .parquet, IDX, CIFAR binary or a folder of \
              images:",
         )
-        .code(format!(
-            "taste fit --model model.onnx --score-model {SCORE} --data train.npy --calibration held-out.npy --map -o detector.onnx\n\
+        .code(
+            "taste fit --model model.onnx --data train.npy --calibration held-out.npy --map -o detector.onnx\n\
              taste score detector.onnx new.npy -o scores.csv\n\
              taste test detector.onnx new.npy\n\
-             taste explain detector.onnx new.npy -o maps"
-        ))
+             taste explain detector.onnx new.npy -o maps",
+        )
         .paragraph(
-            "detector.onnx is a plain ONNX file with the outputs residual, score, p_value and flag. It runs in any ONNX \
-             Runtime, without taste.",
+            "detector.onnx is a plain ONNX file with the outputs score, p_value and flag for harm, novelty and \
+             novelty_p_value, and evidence, the reasons. It runs in any ONNX Runtime, without taste.",
         )
 }
 

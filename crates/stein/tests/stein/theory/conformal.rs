@@ -24,7 +24,7 @@ fn beta_binomial(m: usize, a: f64, b: f64) -> Vec<f64> {
 }
 
 /// The counts that are no surprise for a sum of independent ones, each with these chances.
-fn band(one: &[f64], terms: u64, miss: f64) -> (usize, usize) {
+pub(super) fn band(one: &[f64], terms: u64, miss: f64) -> (usize, usize) {
     let mut sum = vec![1.0];
     for _ in 0..terms {
         let mut longer = vec![0.0; sum.len() + one.len() - 1];

@@ -18,3 +18,4 @@ mod projection;
 mod softmax;
 mod stein_identity;
 mod tilt;
+mod validity;
