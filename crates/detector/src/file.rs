@@ -132,6 +132,9 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
         None => None,
         Some(text) => Some(margins(text, &manifest).ok_or_else(|| damaged("the columns"))?),
     };
+    if manifest.decision.alpha.is_some_and(|alpha| !(alpha > 0.0 && alpha < 1.0)) {
+        return Err(damaged("the false-positive rate"));
+    }
     let calibration = calibration(model, SCORE, &manifest)?;
     let novelty = if manifest.has_novelty {
         Some(self::calibration(model, NOVELTY, &manifest)?)

@@ -96,3 +96,33 @@ fn what_can_not_be_read_is_one_clear_sentence() {
     let message = Detector::from_bytes(&bytes).expect_err("a model").to_string();
     assert!(message.contains("no detector"), "{message}");
 }
+
+#[test]
+fn calibration_scores_out_of_order_and_impossible_rates_are_damage() {
+    let whole = fitted(Column, halves(), 200);
+    let spoil = |change: &dyn Fn(&mut taste_onnx::Model)| {
+        let mut file = whole.onnx().clone();
+        change(&mut file);
+        let bytes = file.to_bytes().expect("bytes");
+        Detector::from_bytes(&bytes).expect_err("damage").to_string()
+    };
+    let turned = spoil(&|file| {
+        let scores: Vec<f32> = whole.calibration().iter().rev().copied().collect();
+        let graph = file.proto.graph.as_mut().expect("a graph");
+        let table = graph.initializer.iter_mut().find(|t| t.name == "taste.calibration");
+        let table = table.expect("calibration scores");
+        let dims: Vec<usize> =
+            table.dims.iter().map(|&d| usize::try_from(d).expect("a size")).collect();
+        let mut scores = scores;
+        scores.resize(dims.iter().product(), f32::MAX);
+        *table = taste_onnx::builders::tensor_f32("taste.calibration", &dims, &scores);
+    });
+    assert!(turned.contains("damaged: the calibration scores"), "{turned}");
+    let rate = spoil(&|file| {
+        let manifest = file.metadata("taste.manifest").expect("a manifest");
+        let mut manifest: serde_json::Value = serde_json::from_str(manifest).expect("JSON");
+        manifest["decision"]["alpha"] = 2.0.into();
+        file.set_metadata("taste.manifest", manifest.to_string());
+    });
+    assert!(rate.contains("damaged: the false-positive rate"), "{rate}");
+}
