@@ -31,7 +31,6 @@ DETECTORS = [
     ("zoo/legacy/mlp_probabilities", ["--score-model", "kde"]),
     ("zoo/sklearn/mlp_classifier_logistic_binary", ["--score-model", "gaussian"]),
     ("zoo/sklearn/mlp_regressor_relu", ["--score-model", "gaussian"]),
-    ("zoo/sklearn/mlp_classifier_logistic_binary", ["--method", "taste"]),
     ("zoo/sklearn/mlp_regressor_relu", ["--method", "taste"]),
     ("golden/legacy/cnn_relu_avg", ["--method", "taste:set=full", "--map"]),
 ]

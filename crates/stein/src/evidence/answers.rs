@@ -155,7 +155,9 @@ pub(super) fn divergence(
         Answer::Classes | Answer::Binary => {
             let (at, after) = (Softmax::of(b, values)?, Softmax::of(b, moved)?);
             let costs = costs(b, [at.p, after.p], [at.log_p, after.log_p])?;
-            b.sum(costs, &[1])?
+            let far = b.sum(costs, &[1])?;
+            let (near, is_near) = near_divergence(b, at.p, [values, moved])?;
+            b.formula([near, far, is_near], |[near, far, is]| near * is + far * (1.0 - is))?
         }
         Answer::Labels => {
             // Both answers of every label.
@@ -180,21 +182,63 @@ pub(super) fn divergence(
     Ok(Some(log_of(b, kl)?))
 }
 
-/// p(e^δ − 1 − δ) with δ = log p′ − log p, which KL is the sum of, as Σp′ = Σp: no terms cancel. Near 0 it is a series;
-/// elsewhere it is p′ − p − pδ, as e^δ may overflow where p is zero.
-fn costs(b: &mut Build<'_>, [p, after]: [Id; 2], logs: [Id; 2]) -> Result<Id, OpError> {
+/// KL of answers whose logits move by d, by at most ten beyond their mean: log(1 + Σ p φ(d − Σ p d)), φ(d) = e^d − 1 − d. It
+/// has the digits that the differences of logits have, which those of logarithms of probabilities do not. Returns it, and
+/// one where it holds.
+fn near_divergence(
+    b: &mut Build<'_>,
+    p: Id,
+    [values, moved]: [Id; 2],
+) -> Result<(Id, Id), OpError> {
+    const LARGEST: f64 = 10.0;
+    const SMALL: f64 = 0.1;
+    let d = b.sub(moved, values)?;
+    let d = b.formula([d, p], |[d, p]| d - (p * d).sum(&[1]))?;
+    let size = functions::abs(b, d)?;
+    let first = functions::first_max(b, size, 1)?;
+    let largest = b.formula([size, first], |[size, first]| (size * first).sum(&[1]))?;
+    let limit = b.scalar(LARGEST);
+    let is_near = functions::at_most(b, largest, limit)?;
+    let d = b.mul(d, is_near)?;
+    let (series, near) = series(b, d)?;
+    let sum = b.formula([p, d, near, series], |[p, d, near, series]| {
+        let far = d * (1.0 - near);
+        // The series is too small to be added to one.
+        let beyond = far.then(functions::exp) - 1.0 - far;
+        (p * (series + beyond)).sum(&[1])
+    })?;
+    // log(1 + s) = s − s²/2 + s³/3 − … keeps the digits of a small s.
+    let limit = b.scalar(SMALL);
+    let small = functions::at_most(b, sum, limit)?;
+    let kl = b.formula([sum, small], |[sum, small]| {
+        let s = sum * small;
+        let tail = 1.0 / 3.0 - s * 0.25 + s * s * 0.2 - s * s * s * (1.0 / 6.0);
+        s - s * s * 0.5 + s * s * s * tail + (sum * (1.0 - small) + 1.0).then(functions::log)
+    })?;
+    Ok((kl, is_near))
+}
+
+/// e^d − 1 − d as a series where |d| is at most one half, zero elsewhere, and one where it is.
+fn series(b: &mut Build<'_>, d: Id) -> Result<(Id, Id), OpError> {
     const NEAR: f64 = 0.5;
-    let change = b.sub(logs[1], logs[0])?;
     let limit = b.scalar(NEAR);
-    let size = functions::abs(b, change)?;
+    let size = functions::abs(b, d)?;
     let near = functions::at_most(b, size, limit)?;
-    let small = b.mul(change, near)?;
-    // δ²/2 (1 + δ/3 (1 + δ/4 (1 + …)))
+    let small = b.mul(d, near)?;
+    // d²/2 (1 + d/3 (1 + d/4 (1 + …)))
     let series = b.formula([small], |[d]| {
         let nested =
             (4..=9).rev().fold(d * 0.0 + 1.0, |rest, k| rest * d * (1.0 / f64::from(k)) + 1.0);
         d.square() * 0.5 * (nested * d * (1.0 / 3.0) + 1.0)
     })?;
+    Ok((series, near))
+}
+
+/// p(e^δ − 1 − δ) with δ = log p′ − log p, which KL is the sum of, as Σp′ = Σp: no terms cancel. Near 0 it is a series;
+/// elsewhere it is p′ − p − pδ, as e^δ may overflow where p is zero.
+fn costs(b: &mut Build<'_>, [p, after]: [Id; 2], logs: [Id; 2]) -> Result<Id, OpError> {
+    let change = b.sub(logs[1], logs[0])?;
+    let (series, near) = series(b, change)?;
     b.formula([p, after, change, near, series], |[p, after, d, near, series]| {
         p * series + (after - p - p * d) * (1.0 - near)
     })
