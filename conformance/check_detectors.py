@@ -20,8 +20,10 @@ BATCHES = (1, 7, 64)
 # score as it commonly is.
 NEAR_ZERO = 0.05
 # Evidence is a sum of logarithms: what rounding changes is a part of a nat, however small the sum. It is held against the
-# score as it commonly is.
+# score as it commonly is. The answers of these small random networks hardly move with the sample (by 1e-3 of a logit), so
+# that the logarithm of their drift has three or four digits in single precision.
 OF_EVIDENCE = 1.0
+TOLERANCE_OF_EVIDENCE = 2.5e-4
 # Fixtures and flags of the fit: tables, smooth networks, images, probabilities from a sigmoid. Every method of the table
 # comes on top, with its defaults.
 DETECTORS = [
@@ -72,15 +74,16 @@ def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str
     wanted = {batch: stock.run(detector, x, batch) for batch in BATCHES}
     bad = []
 
-    def compare(what: str, error: float):
-        if not error <= TOLERANCE:
+    def compare(what: str, error: float, tolerance: float = TOLERANCE):
+        if not error <= tolerance:
             bad.append(f"{what}: off by {error:.1e}")
 
     want = wanted[64]
     has_map = "map" in want
     part = OF_EVIDENCE if "evidence" in want else NEAR_ZERO
+    limit = TOLERANCE_OF_EVIDENCE if "evidence" in want else TOLERANCE
     for batch in BATCHES:
-        compare(f"ONNX Runtime, batch {batch}", apart(wanted[batch]["score"], want["score"], part))
+        compare(f"ONNX Runtime, batch {batch}", apart(wanted[batch]["score"], want["score"], part), limit)
     for engine in ("rten", "ort") if "ORT_DYLIB_PATH" in os.environ else ("rten",):
         for batch in BATCHES:
             taste(program, "score", detector, data, "-o", table, "--backend", engine, "--batch", batch, "-q")
@@ -88,10 +91,10 @@ def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str
                 rows = list(csv.DictReader(lines))
             column = {name: np.array([number(row[name]) for row in rows]) for name in rows[0]}
             score, p_value, flag = (column[name] for name in ("score", "p_value", "flag"))
-            compare(f"score, {engine}, batch {batch}", apart(score, want["score"], part))
+            compare(f"score, {engine}, batch {batch}", apart(score, want["score"], part), limit)
             for name in ("residual", "novelty"):
                 if name in column:
-                    compare(f"{name}, {engine}, batch {batch}", apart(column[name], want[name], part))
+                    compare(f"{name}, {engine}, batch {batch}", apart(column[name], want[name], part), limit)
             # A score that rounding moves past one of the calibration scores has the next p-value.
             compare(f"p-value, {engine}, batch {batch}", float(np.median(np.abs(p_value - want["p_value"]))))
             clear = np.abs(score - threshold) > TOLERANCE * abs(threshold)
