@@ -25,7 +25,6 @@ import onnxruntime
 from families import Export, Family
 
 MODULES = ["scikit_learn", "boosted", "pytorch", "architectures", "keras_models", "quantised"]
-TOLERANCE = 1e-4
 # Scores are logarithms of small differences: what single precision leaves of them is relative to a score as it commonly is.
 TOLERANCE_OF_SCORES = 2e-3
 SECONDS = 300
@@ -122,7 +121,7 @@ def fitted(program: Path, family: Family, export: Export, folder: Path, backend:
     got = run(detector, detector_feeds(detector, feeds))
     facts = manifest["model"]
     error = apart(got[facts["prediction"]], want[facts["output"]])
-    if not error <= TOLERANCE:
+    if not error <= export.tolerance:
         raise Wrong(f"the output is off by {error:.1e}")
     with open(scores, newline="") as lines:
         own = np.array([float(row["score"]) for row in csv.DictReader(lines)])
@@ -131,6 +130,10 @@ def fitted(program: Path, family: Family, export: Export, folder: Path, backend:
         raise Wrong(f"scores are off by {error:.1e}")
     if facts["answer"] != family.holds:
         raise Wrong(f"taken for {facts['answer']}, and holds {family.holds}")
+    values = want[facts["output"]].reshape(len(want[facts["output"]]), -1).astype(float)
+    shares = values.min() >= -1e-6 and (np.abs(values.sum(1) - 1) < 5e-3).all()
+    if family.holds == "classes" and shares != (facts["scale"] == "probabilities"):
+        raise Wrong(f"rows sum to one: {shares}, and they were taken for {facts['scale']}")
     return manifest
 
 
@@ -159,7 +162,7 @@ def judge(program: Path, family: Family) -> dict:
                 if family.holds == "refused":
                     return row | {"result": "wrong", "words": "accepted"}
                 kind = {"embedded": "works", "ONNX Runtime": "works with ONNX Runtime"}[engine]
-                return row | {"result": kind, "taken_for": manifest["method"]["facts"].get("taken_for", "")}
+                return row | {"result": kind, "taken_for": manifest["model"]["taken_for"]}
             except Refused as e:
                 said.append(str(e).replace(str(folder) + "/", ""))
             except Wrong as e:

@@ -19,6 +19,8 @@ class Export:
     fresh: np.ndarray | dict[str, np.ndarray]
     # What ONNX Runtime is fed with, by input, where that is not the samples themselves.
     feeds: Callable[[np.ndarray | dict], dict[str, np.ndarray]] | None = None
+    # How far the output in the detector may be from that of the model, relative to outputs as they commonly are.
+    tolerance: float = 1e-4
     flags: list[str] = field(default_factory=list)
 
 
