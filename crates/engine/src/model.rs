@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Reading, Target, Wants,
+    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Reading, Target, Wants, batch,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
     memory,
@@ -91,12 +91,17 @@ pub struct InputInfo {
 impl Model {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self { name: path.display().to_string(), onnx: taste_onnx::Model::open(path)? })
+        Ok(Self::read(path.display().to_string(), taste_onnx::Model::open(path)?))
     }
 
     /// Reads bytes; external data is not reachable.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Error> {
-        Ok(Self { name: name.to_owned(), onnx: taste_onnx::Model::from_bytes(bytes, None)? })
+        Ok(Self::read(name.to_owned(), taste_onnx::Model::from_bytes(bytes, None)?))
+    }
+
+    fn read(name: String, mut onnx: taste_onnx::Model) -> Self {
+        batch::add_axis(&mut onnx.proto);
+        Self { name, onnx }
     }
 
     /// A model that is in memory, under a name for messages.

@@ -20,8 +20,8 @@ fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
 fn place(width: usize, nodes: &[NodeProto], outputs: &[(&str, &[i64])]) -> Place {
     let place = Place::new();
     let mut random = Random::new(7);
-    let mut draw =
-        |n: usize| -> Vec<f32> { (0..n).map(|_| random.normal() as f32).collect::<Vec<_>>() };
+    #[expect(clippy::cast_possible_truncation, reason = "arrays are single precision")]
+    let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| random.normal() as f32).collect() };
     let x = Array2::from_shape_vec((500, 4), draw(2000)).unwrap();
     place.write("x.npy", &x.into_dyn());
     let value = |name: &str, sizes: &[i64]| {
@@ -153,6 +153,24 @@ fn answers_at_many_places_are_refused_with_a_reason() {
         "output \"mask\" has 2 × 2 × 2 numbers a sample: it answers at many places",
     );
     place.ok(&format!("{FIT} --task numbers"));
+}
+
+#[test]
+fn a_model_of_one_sample_without_a_batch_runs_sample_by_sample() {
+    let place = place(3, &[], &[("z", &[3])]);
+    place.json(FIT);
+    place.ok("score d.onnx x.npy -o with.npy -q");
+    let mut model = taste_onnx::Model::open(&place.path("model.onnx")).unwrap();
+    let graph = model.proto.graph.as_mut().unwrap();
+    graph.input[0] = builders::value_info("x", ElemType::F32, &[DimSpec::Fixed(4)]);
+    graph.output[0] = builders::value_info("z", ElemType::F32, &[DimSpec::Fixed(3)]);
+    std::fs::write(place.path("model.onnx"), model.to_bytes().unwrap()).unwrap();
+    let found = place.json(FIT);
+    assert_eq!(found["model"]["batch"], 1);
+    assert_eq!(found["model"]["answer"], "classes");
+    place.ok("score d.onnx x.npy -o without.npy -q");
+    let off = crate::common::distance(&place.array("without.npy"), &place.array("with.npy"));
+    assert!(off < 1e-4, "{off}");
 }
 
 #[test]
