@@ -68,6 +68,7 @@ fn detection(error: &Detection) -> Option<String> {
         Detection::TooFew(_) => " (--alpha)",
         Detection::NoMaps => ": fit it again with --map to see where a sample differs",
         Detection::KeepsRows { .. } => " (--no-rows)",
+        Detection::NoLabels { .. } => " (--labels)",
         _ => return None,
     };
     Some(hint.to_owned())

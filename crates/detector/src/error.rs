@@ -45,6 +45,14 @@ pub enum Error {
         /// What it keeps.
         rows: String,
     },
+    /// Data without labels, for a method that needs them.
+    #[error("the method {method} needs labels, and the samples of {data} have none")]
+    NoLabels {
+        /// The method.
+        method: String,
+        /// The data.
+        data: String,
+    },
     /// Calibration data that the method learnt from.
     #[error(
         "{data}: {:.0} % of the calibration samples are training samples; a detector that is calibrated on what it was \
@@ -129,9 +137,11 @@ impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => {
-                ErrorKind::Data
-            }
+            Self::Data(_)
+            | Self::TooFew(_)
+            | Self::NoLabels { .. }
+            | Self::InTraining { .. }
+            | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
             Self::File(_) | Self::NoMaps => ErrorKind::Detector,
             Self::Cancelled => ErrorKind::Cancelled,
