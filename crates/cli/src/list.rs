@@ -56,7 +56,8 @@ fn listed(kind: &Kind) -> Listed {
 fn render(kind: &Kind) -> String {
     let mut rows = Table::default();
     for taste_catalog::Listed { choice, facts } in (kind.entries)() {
-        let known: Vec<String> = facts.iter().map(|(what, fact)| format!("{what}: {fact}")).collect();
+        let known: Vec<String> =
+            facts.iter().map(|(what, fact)| format!("{what}: {fact}")).collect();
         rows.row([choice.usage, choice.about]);
         if !known.is_empty() {
             rows.row(["", &known.join("; ")]);

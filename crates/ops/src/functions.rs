@@ -123,13 +123,7 @@ pub fn select(b: &mut Build<'_>, x: Id, at: Id, axis: usize) -> Result<Id, OpErr
 }
 
 /// Elements added to zeros at positions along an axis of some size: the adjoint of [`select`].
-pub fn place(
-    b: &mut Build<'_>,
-    x: Id,
-    at: Id,
-    axis: usize,
-    size: usize,
-) -> Result<Id, OpError> {
+pub fn place(b: &mut Build<'_>, x: Id, at: Id, axis: usize, size: usize) -> Result<Id, OpError> {
     b.push(Place { axis, size: Dim::from(size) }, &[x, at])
 }
 

@@ -52,7 +52,9 @@ impl Tally {
         let mut all = Vec::with_capacity(old.len() + new.len());
         let (mut a, mut b) = (old.into_iter().peekable(), new.iter().copied().peekable());
         while let Some(next) = match (a.peek(), b.peek()) {
-            (Some(x), Some(y)) if x.0 == y.0 => a.next().zip(b.next()).map(|(x, y)| (x.0, x.1 + y.1)),
+            (Some(x), Some(y)) if x.0 == y.0 => {
+                a.next().zip(b.next()).map(|(x, y)| (x.0, x.1 + y.1))
+            }
             (Some(x), Some(y)) if x.0 > y.0 => b.next(),
             (Some(_), _) => a.next(),
             (None, _) => b.next(),
