@@ -18,12 +18,16 @@ pub fn page() -> String {
         );
         let entries = (kind.entries)();
         let columns = entries.first().map_or(&[][..], |e| &e.facts);
-        columns.iter().for_each(|(heading, _)| _ = write!(text, " {heading} |"));
+        for (heading, _) in columns {
+            let _ = write!(text, " {heading} |");
+        }
         let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(columns.len()));
         for Listed { choice, facts } in entries {
             let usage = choice.usage.replace('|', "\\|");
             let _ = write!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));
-            facts.iter().for_each(|(_, fact)| _ = write!(text, " {} |", fact.replace('|', "\\|")));
+            for (_, fact) in facts {
+                let _ = write!(text, " {} |", fact.replace('|', "\\|"));
+            }
             text.push('\n');
         }
     }

@@ -75,7 +75,7 @@ impl<'s> Classes<'s> {
         whitening: &Array2<f64>,
     ) -> Result<Id, OpError> {
         let y = self.whitened(b, features, whitening)?;
-        let apart = self.from_nearest(b, y, whitening)?;
+        let apart = self.beside_nearest(b, y, whitening)?;
         functions::square_sum(b, apart, 1)
     }
 
@@ -100,7 +100,7 @@ impl<'s> Classes<'s> {
         let shrunk: Vec<f64> =
             spreads[last..].iter().map(|s| 1.0 / (1.0 + s.max(0.0)).sqrt()).collect();
         let y = self.whitened(b, features, &basis)?;
-        let apart = self.from_nearest(b, y, &basis)?;
+        let apart = self.beside_nearest(b, y, &basis)?;
         let shrunk = stored_row(b, &shrunk)?;
         b.formula([y, apart, shrunk], |[y, apart, shrunk]| {
             (apart.square() - (y * shrunk).square()).sum(&[1])
@@ -117,7 +117,7 @@ impl<'s> Classes<'s> {
     }
 
     /// Features in a basis, less the nearest mean of a class there.
-    fn from_nearest(&self, b: &mut Build<'_>, y: Id, basis: &Array2<f64>) -> Result<Id, OpError> {
+    fn beside_nearest(&self, b: &mut Build<'_>, y: Id, basis: &Array2<f64>) -> Result<Id, OpError> {
         let centres = self.centres(basis)?;
         let lengths: Vec<f64> = centres.outer_iter().map(|c| -0.5 * c.dot(&c)).collect();
         // ‖y − c‖² is least where y·c − ½‖c‖² is largest. The difference itself keeps its digits.

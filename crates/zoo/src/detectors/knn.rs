@@ -40,7 +40,11 @@ impl Entry for Knn {
 
 impl Family for Knn {
     fn about(&self) -> About {
-        About { paper: "Sun, Ming, Zhu and Li 2022", fit: "1", score: "1, and products with the rows" }
+        About {
+            paper: "Sun, Ming, Zhu and Li 2022",
+            fit: "1",
+            score: "1, and products with the rows",
+        }
     }
 
     fn read(&self, arguments: &mut Arguments<'_>, _: &Named) -> Result<Arc<dyn Method>, Error> {

@@ -40,7 +40,11 @@ impl Entry for NnGuide {
 
 impl Family for NnGuide {
     fn about(&self) -> About {
-        About { paper: "Park, Jung and Teoh 2023", fit: "1", score: "1, and products with the rows" }
+        About {
+            paper: "Park, Jung and Teoh 2023",
+            fit: "1",
+            score: "1, and products with the rows",
+        }
     }
 
     fn read(&self, arguments: &mut Arguments<'_>, _: &Named) -> Result<Arc<dyn Method>, Error> {
