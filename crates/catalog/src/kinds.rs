@@ -52,6 +52,7 @@ fn listed_method(family: &dyn Family) -> Listed {
 
 fn needed(needs: Needs) -> String {
     let parts = [
+        needs.classes.then_some("classes"),
         needs.labels.then_some("labels"),
         needs.uses_labels.then_some("labels if there are any"),
         needs.features.then_some("features"),

@@ -55,7 +55,7 @@ impl Method for Dice {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {

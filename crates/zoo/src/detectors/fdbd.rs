@@ -49,7 +49,7 @@ impl Method for Fdbd {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {

@@ -67,11 +67,11 @@ impl Method for Gmm {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, labels: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, labels: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let (classes, width, reg) = (logits.classes, feature.width, self.reg);
         if classes.saturating_mul(width).saturating_mul(width) > MOST_ENTRIES {

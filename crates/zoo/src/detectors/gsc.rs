@@ -82,11 +82,11 @@ impl Method for Gsc {
     }
 
     fn needs(&self) -> Needs {
-        Needs { features: true, ..Needs::default() }
+        Needs { classes: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let mask = match self.variant {
             Variant::A => self.steepest(job, logits, &feature)?,

@@ -47,11 +47,11 @@ impl Method for KlMatching {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, ..Needs::default() }
+        Needs { classes: true, learns: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let mut b = job.draft.build();
         let p = functions::softmax(&mut b, logits.id, 1)?;
         let answer = logits.answer(&mut b)?;

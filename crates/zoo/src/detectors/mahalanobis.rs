@@ -65,12 +65,12 @@ impl Method for Mahalanobis {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, labels: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, labels: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
         let Self { choice, eps, unit } = *self;
-        let logits = Logits::of(job, choice.name)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let mut b = job.draft.build();
         let x = if unit { unit_length(&mut b, feature.id)? } else { feature.id };

@@ -39,11 +39,11 @@ impl Method for MaxLogit {
     }
 
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { classes: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let rows = job.draft.rows();
         let mut b = job.draft.build();
         let largest = functions::largest(&mut b, logits.id, 1)?;

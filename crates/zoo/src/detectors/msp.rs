@@ -49,11 +49,11 @@ impl Method for Msp {
     }
 
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { classes: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let rows = job.draft.rows();
         let mut b = job.draft.build();
         let cooled = b.scale(logits.id, 1.0 / self.temperature)?;

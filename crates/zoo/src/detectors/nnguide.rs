@@ -68,6 +68,7 @@ impl Method for NnGuide {
 
     fn needs(&self) -> Needs {
         Needs {
+            classes: true,
             learns: true,
             features: true,
             keeps: Some("features of training samples"),
@@ -76,7 +77,7 @@ impl Method for NnGuide {
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let mut b = job.draft.build();
         let unit = unit_length(&mut b, feature.id)?;

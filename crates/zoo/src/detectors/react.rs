@@ -54,11 +54,11 @@ impl Method for React {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let (tensor, place) = activations(job)?;
         let (flat, _) = as_rows(job, tensor)?;
         let watches = vec![Watch::value("activations", flat, Gather::Values)];

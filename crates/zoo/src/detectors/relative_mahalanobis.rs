@@ -47,11 +47,11 @@ impl Method for RelativeMahalanobis {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, labels: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, labels: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let watches = Classes::watches(feature.id, logits.classes);
         let purpose = "training samples for the classes";

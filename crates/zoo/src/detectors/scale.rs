@@ -50,11 +50,11 @@ impl Method for Scale {
     }
 
     fn needs(&self) -> Needs {
-        Needs { features: true, ..Needs::default() }
+        Needs { classes: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let logits = Logits::of(job, CHOICE.name)?;
+        let logits = Logits::of(job);
         let (tensor, place) = activations(job)?;
         let Pruned { flat, scale, .. } = Pruned::of(job, tensor, self.p)?;
         let rows = job.draft.rows();

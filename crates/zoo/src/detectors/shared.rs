@@ -21,20 +21,9 @@ pub(super) struct Logits {
 }
 
 impl Logits {
-    /// Those of the model, for a method that is for classifiers.
-    pub(super) fn of(job: &mut Job<'_>, method: &str) -> Result<Self, Error> {
-        let answer = job.draft.answer();
-        if !answer.has_classes() {
-            let name = job.draft.output_name();
-            let holds = match job.draft.width() {
-                1 => "is one number".to_owned(),
-                width => format!("is {width} {}", answer.name()),
-            };
-            return Err(refused(format!(
-                "the method {method} is for classifiers, and the output {name:?} {holds}"
-            )));
-        }
-        Ok(Self { id: job.draft.answer_values(answer)?, classes: job.draft.width().max(2) })
+    /// Those of a classifier.
+    pub(super) fn of(job: &Job<'_>) -> Self {
+        Self { id: job.draft.logits(), classes: job.draft.width() }
     }
 
     /// The number of the likeliest class, N × 1.
@@ -66,7 +55,7 @@ pub(super) struct Head {
 impl Head {
     /// That of the model, for a method that needs a linear one.
     pub(super) fn of(job: &mut Job<'_>, method: &str) -> Result<Self, Error> {
-        let logits = Logits::of(job, method)?;
+        let logits = Logits::of(job);
         let feature = job.draft.features(job.settings.features.as_deref())?;
         let engine = job.engine;
         let found = job.draft.linear_head(&feature, logits.id, &engine.backend, engine.threads)?;

@@ -58,7 +58,7 @@ impl Method for Vim {
     }
 
     fn needs(&self) -> Needs {
-        Needs { learns: true, features: true, ..Needs::default() }
+        Needs { classes: true, learns: true, features: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
