@@ -74,8 +74,7 @@ pub const KINDS: &[Kind] = &[
         choice: Choice {
             name: "methods",
             usage: "methods",
-            about: "What a detector computes. Costs are in forward passes of the model: those over the training samples \
-                    for a fit, and what the score of a sample takes.",
+            about: "What a detector computes. A fit costs passes over the training samples, a score forward passes.",
         },
         title: "Methods",
         entries: || methods().into_iter().map(listed_method).collect(),
