@@ -18,7 +18,7 @@ use crate::{
 fn place() -> Place {
     let place = Place::new();
     convolution(&place, "model.onnx", [3, 8, 8], false);
-    let bytes: Vec<u8> = images(30, 8, 8, 1).iter().copied().cycle().take(30 * 192).collect();
+    let bytes: Vec<u8> = images(90, 8, 8, 1).iter().copied().collect();
     place.write("x.npy", &ArrayD::from_shape_vec(IxDyn(&[30, 3, 8, 8]), bytes).unwrap());
     place
 }
@@ -51,7 +51,7 @@ fn samples_are_moved_within_limits_and_accuracies_are_told() {
 #[test]
 fn labels_come_from_a_file_or_a_column() {
     let place = place();
-    place.write("y.npy", &Array1::from_elem(30, 1i64).into_dyn());
+    place.write("y.npy", &Array1::from_shape_fn(30, |i| i as i64 % 3).into_dyn());
     let given = place.json(
         "attack model.onnx x.npy --labels y.npy --attack fgsm --eps 0.1 --json -q -o out.npy",
     );
