@@ -269,7 +269,7 @@ fn models_that_attacks_are_not_for_are_refused_or_noted() {
             .expect_err("refused")
             .to_string()
     };
-    assert!(refused(&network(8, 1, None, 1)).contains("the model is a regressor"));
+    assert!(refused(&network(8, 1, None, 1)).contains("taken for a regressor"));
     assert!(refused(&network(8, 3, Some("Sigmoid"), 1)).contains("yes-or-no answers"));
     // One number behind a sigmoid is two classes.
     let x = images(20, 2);

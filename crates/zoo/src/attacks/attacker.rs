@@ -167,7 +167,7 @@ impl<'a> Attacker<'a> {
             right_after: places(&after).len(),
             misled: misled.map(|i| super::ball::narrow(length(i))).collect(),
             farthest: (0..task.len()).map(length).fold(0.0, f64::max),
-            looks_like_probabilities: !self.victim.reads_logits()
+            looks_like_probabilities: !self.victim.sees_probabilities()
                 && are_probabilities(&task.logits),
             ..Outcome::default()
         };

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, IxDyn};
 use taste_detector::{Engine, Error, refused};
-use taste_engine::{Answer, Draft, Model, Request, Session, Value};
+use taste_engine::{Draft, Model, Request, Scale, Session, Value};
 use taste_graph::{Build, Dim, Fact, Id, diff};
 
 use super::Loss;
@@ -41,20 +41,15 @@ impl Victim {
     pub fn new(model: &Model, asked: &Request, engine: &Engine) -> Result<Self, Error> {
         let mut draft = model.draft(asked)?;
         draft.reserve(&[LABEL, TARGET]);
-        let (answer, output) = (draft.answer(), draft.output_name().to_owned());
-        if !answer.has_classes() {
-            let what = match answer {
-                Answer::Labels => "several yes-or-no answers at once",
-                _ => "one number, so that the model is a regressor",
-            };
+        draft.check_single()?;
+        if !draft.answer().has_classes() {
             return Err(refused(format!(
-                "{}: attacks are for classifiers, and the output {output:?} holds {what}",
-                model.name()
+                "{}: attacks are for classifiers, and the model is taken for {}",
+                model.name(),
+                draft.taken_for()
             )));
         }
-        let logits = draft.answer_values(answer)?;
-        let classes = draft.graph().fact(logits).shape.get(1).and_then(|d| d.as_fixed());
-        let classes = classes.and_then(|k| usize::try_from(k).ok()).unwrap_or(0);
+        let (logits, classes) = (draft.logits(), draft.width());
         let ends = [("attack_logits".to_owned(), logits)];
         let session = engine.backend.compile(draft.graph(), &ends, engine.threads)?;
         let forward = session.with_batch(draft.batch());
@@ -90,9 +85,9 @@ impl Victim {
         self.fingerprint.as_deref()
     }
 
-    /// Whether a softmax or sigmoid at the end was seen and left out.
-    pub(super) fn reads_logits(&self) -> bool {
-        self.draft.ends_in_softmax() || self.draft.ends_in_sigmoid()
+    /// Whether the output is taken for probabilities, so that losses look at their logarithms or at what they are made of.
+    pub(super) fn sees_probabilities(&self) -> bool {
+        self.draft.reading().scale == Scale::Probabilities
     }
 
     /// How many samples at once stay within the memory asked for, with a loss and its gradient if the attack needs one.
