@@ -174,6 +174,16 @@ pub const KINDS: &[Kind] = &[
         title: "Metrics",
         entries: || taste_zoo::METRICS.iter().map(|e| e.choice.into()).collect(),
     },
+    Kind {
+        choice: Choice {
+            name: "attacks",
+            usage: "attacks",
+            about: "What `taste attack` does to samples, so that a classifier errs; costs are for a sample that is not \
+                    misled.",
+        },
+        title: "Attacks",
+        entries: || taste_zoo::ATTACKS.iter().map(|a| a.choice).collect(),
+    },
 ];
 
 /// A kind by its name.

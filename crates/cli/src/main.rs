@@ -1,6 +1,7 @@
 //! The `taste` command: flags, printing, exit codes.
 
 mod args;
+mod attack;
 mod completions;
 mod demo;
 mod derive;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Edit(args) => edit::run(args),
+        Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
@@ -111,7 +113,9 @@ fn main() -> ExitCode {
 
 /// Reads the arguments; help texts list what the tables hold.
 fn parse() -> Result<Cli, clap::Error> {
-    let command = Cli::command().mut_subcommand("fit", |fit| fit.after_help(args::fit_help()));
+    let command = Cli::command()
+        .mut_subcommand("fit", |fit| fit.after_help(args::fit_help()))
+        .mut_subcommand("attack", |attack| attack.after_help(args::attack_help()));
     Cli::from_arg_matches(&command.try_get_matches()?)
 }
 

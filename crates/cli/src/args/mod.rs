@@ -1,6 +1,7 @@
 //! The command line.
 
 mod astray;
+mod attack;
 pub(crate) mod choices;
 mod completions;
 mod data;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand};
 use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use astray::in_one_line;
+pub(crate) use attack::{AttackArgs, Between, after_help as attack_help};
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
@@ -54,6 +56,7 @@ Examples:
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
+  taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -76,6 +79,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainArgs>),
     Evaluate(Box<EvaluateArgs>),
     Edit(EditArgs),
+    Attack(Box<AttackArgs>),
     Train(TrainArgs),
     Import(ImportArgs),
     Derive(Box<DeriveArgs>),

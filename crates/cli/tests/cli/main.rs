@@ -1,5 +1,6 @@
 //! The binary from end to end.
 
+mod attack;
 mod common;
 mod demo;
 mod derive;
