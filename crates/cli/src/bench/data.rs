@@ -42,7 +42,10 @@ impl<'a> Data<'a> {
         let path = plan.model.as_deref().context("no model")?;
         let model = Model::open(path)?;
         if Detector::is_one(model.onnx()) {
-            bail!("--model {}: this is a detector already; give the model that it was made of", path.display());
+            bail!(
+                "--model {}: this is a detector already; give the model that it was made of",
+                path.display()
+            );
         }
         let shape = fit::sample_shape(&model)?;
         let options = match &plan.reading {
@@ -141,7 +144,9 @@ fn labelled(args: &BenchArgs, plan: &Plan, path: &Path, options: &Options) -> Re
     let with = Options { labels: true, ..options.clone() };
     let train = Dataset::open(path, &with).or_else(|_| Dataset::open(path, options))?;
     let train = match &plan.labels {
-        Some(file) if Path::new(file).is_file() => train.with_labels(&Labels::open(Path::new(file))?)?,
+        Some(file) if Path::new(file).is_file() => {
+            train.with_labels(&Labels::open(Path::new(file))?)?
+        }
         Some(column) => train.with_labels(&Labels::column(path, column, options.skip_bad)?)?,
         None => args.reading.with_labels(train, path, false, note)?,
     };

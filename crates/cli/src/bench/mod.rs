@@ -52,7 +52,9 @@ fn methods(plan: &Plan) -> Result<Vec<Arc<dyn Method>>> {
     let mut names: Vec<String> = Vec::new();
     for text in &plan.methods {
         match text.as_str() {
-            "all" => names.extend(taste_catalog::methods().iter().map(|m| m.choice().name.to_owned())),
+            "all" => {
+                names.extend(taste_catalog::methods().iter().map(|m| m.choice().name.to_owned()))
+            }
             other => names.push(other.to_owned()),
         }
     }

@@ -36,8 +36,11 @@ pub(super) fn of(args: &BenchArgs) -> Result<Plan> {
     if !args.ood.is_empty() {
         plan.ood = sets::named(&args.ood)?.into_iter().map(|set| (set.name, set.path)).collect();
     }
-    let needed =
-        [("model", plan.model.is_none()), ("train", plan.train.is_none()), ("id", plan.id.is_none())];
+    let needed = [
+        ("model", plan.model.is_none()),
+        ("train", plan.train.is_none()),
+        ("id", plan.id.is_none()),
+    ];
     if let Some((flag, _)) = needed.iter().find(|(_, missing)| *missing) {
         bail!("what is compared is not said: --{flag}, or {flag} in the file of --config");
     }

@@ -47,7 +47,9 @@ pub(crate) fn means(found: &Benchmarked) -> Table {
     let mut table = Table::default().right(&right);
     let mut head = vec!["method".to_owned(), "AUROC".to_owned()];
     head.extend(groups.iter().map(|g| format!("AUROC {g}")));
-    head.extend(["FPR95", "flagged clean", "task-awareness", "fit", "per sample"].map(str::to_owned));
+    head.extend(
+        ["FPR95", "flagged clean", "task-awareness", "fit", "per sample"].map(str::to_owned),
+    );
     table.row(head);
     for (name, judged, score) in &scores {
         let mut row = vec![name.clone(), decimal(score.all.means.get("auroc").copied())];
@@ -76,7 +78,8 @@ pub(crate) fn by_set(found: &Benchmarked, metric: &str) -> Table {
     table.row(std::iter::once("set".to_owned()).chain(scores.iter().map(|s| s.0.clone())));
     let Some((_, _, first)) = scores.first() else { return table };
     for (i, set) in first.sets.iter().enumerate() {
-        let cells = scores.iter().map(|(_, _, s)| decimal(s.sets.get(i).and_then(|s| s.value(metric))));
+        let cells =
+            scores.iter().map(|(_, _, s)| decimal(s.sets.get(i).and_then(|s| s.value(metric))));
         table.row(std::iter::once(set.name.clone()).chain(cells));
     }
     for (i, group) in first.groups.iter().enumerate().filter(|(_, g)| g.sets > 1) {

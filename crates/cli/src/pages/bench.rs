@@ -27,7 +27,8 @@ pub(crate) fn bench(found: &Benchmarked, id: &Path) -> Page {
         .collect();
     ranked.sort_by(|a, b| b.2.total_cmp(&a.2));
     let sets = scores.first().map_or(0, |s| s.2.sets.len());
-    let title = format!("{} on {}", count(found.methods.len(), "method"), count(sets, "shifted set"));
+    let title =
+        format!("{} on {}", count(found.methods.len(), "method"), count(sets, "shifted set"));
     let lead = format!(
         "Clean samples: {}. Every method was fitted once on training data, calibrated on held-out samples, and scores all \
          sets with one tail.",
@@ -57,15 +58,21 @@ pub(crate) fn bench(found: &Benchmarked, id: &Path) -> Page {
 }
 
 fn runners_up(ranked: &[(&str, &ScoreReport, f64)]) -> String {
-    let next: Vec<String> =
-        ranked.iter().skip(1).take(3).map(|(name, _, auroc)| format!("{name} {auroc:.3}")).collect();
+    let next: Vec<String> = ranked
+        .iter()
+        .skip(1)
+        .take(3)
+        .map(|(name, _, auroc)| format!("{name} {auroc:.3}"))
+        .collect();
     if next.is_empty() { String::new() } else { format!("Then {}.", next.join(", ")) }
 }
 
 /// Means of every method, and what each costs.
 fn overview(found: &Benchmarked, ranked: &[(&str, &ScoreReport, f64)]) -> Section {
     let chart = ranked.iter().fold(
-        Intervals::new("Mean AUROC, and the range over groups of sets").label("AUROC").level(0.5, "chance"),
+        Intervals::new("Mean AUROC, and the range over groups of sets")
+            .label("AUROC")
+            .level(0.5, "chance"),
         |chart, (name, score, auroc)| {
             let means = score.groups.iter().filter_map(|g| g.means.get("auroc").copied());
             let (low, high) =
@@ -73,7 +80,9 @@ fn overview(found: &Benchmarked, ranked: &[(&str, &ScoreReport, f64)]) -> Sectio
             chart.row(*name, *auroc, Some((low, high)), Tone::Ok)
         },
     );
-    Section::new("Methods").figure(&chart, "From the best mean over all sets on.").table(&shown(&text::means(found)))
+    Section::new("Methods")
+        .figure(&chart, "From the best mean over all sets on.")
+        .table(&shown(&text::means(found)))
 }
 
 /// All sets by all methods.
@@ -123,8 +132,15 @@ fn curves(ranked: &[(&str, &ScoreReport, f64)], best: &ScoreReport) -> Section {
     });
     let mut chosen: Vec<usize> = match order[..] {
         [] => Vec::new(),
-        [.., last] if order.len() < 4 => order[..order.len() - 1].iter().copied().chain([last]).collect(),
-        _ => vec![order[0], order[order.len() / 3], order[2 * order.len() / 3], order[order.len() - 1]],
+        [.., last] if order.len() < 4 => {
+            order[..order.len() - 1].iter().copied().chain([last]).collect()
+        }
+        _ => vec![
+            order[0],
+            order[order.len() / 3],
+            order[2 * order.len() / 3],
+            order[order.len() - 1],
+        ],
     };
     chosen.dedup();
     let figures: Vec<(Lines, String)> = chosen

@@ -53,7 +53,10 @@ fn methods_are_compared_on_files_and_corruptions_and_what_is_known_is_kept() {
     // Of other data nothing is known.
     assert!(score["sets"][0]["metrics"]["accuracy"].is_null());
     let groups = score["groups"].as_array().unwrap();
-    assert_eq!(groups.iter().map(|g| g["name"].as_str().unwrap()).collect::<Vec<_>>(), ["C", "O", "P"]);
+    assert_eq!(
+        groups.iter().map(|g| g["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["C", "O", "P"]
+    );
     let table = fs::read_to_string(place.path("bench/table.csv")).unwrap();
     assert_eq!(table.lines().count(), 1 + 2 * 4, "{table}");
     let page = fs::read_to_string(place.path("bench/bench.html")).unwrap();

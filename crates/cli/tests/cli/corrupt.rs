@@ -64,7 +64,10 @@ fn what_can_not_be_corrupted_is_said_in_a_sentence() {
         ("small.npy --kind fog -o y.npy", "pictures of 5 × 5 pixels are too small"),
         ("flat.npy --kind fog -o y.npy", "samples of shape"),
         ("flat.npy --kind unit-change:1,column=a -o y.npy", "no column \"a\""),
-        ("wild.npy --kind fog -o y.npy", "holds -2, and pictures of floats have entries from 0 to 1"),
+        (
+            "wild.npy --kind fog -o y.npy",
+            "holds -2, and pictures of floats have entries from 0 to 1",
+        ),
         ("none.npy --kind fog -o y.npy", "none.npy"),
     ] {
         place.fails(&format!("corrupt {arguments}"), message);

@@ -42,11 +42,7 @@ impl Matrix {
 
     /// Adds a row; what is not a number, and what is missing at its end, has an empty cell.
     #[must_use]
-    pub fn row(
-        mut self,
-        name: impl Into<String>,
-        values: impl IntoIterator<Item = f64>,
-    ) -> Self {
+    pub fn row(mut self, name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         self.rows.push((name.into(), values.into_iter().collect()));
         self
     }
@@ -71,7 +67,8 @@ impl Matrix {
 
 /// Black upon light colours, white upon dark ones.
 fn ink_upon(colour: Colour) -> Colour {
-    let light = 0.299 * f64::from(colour.r) + 0.587 * f64::from(colour.g) + 0.114 * f64::from(colour.b);
+    let light =
+        0.299 * f64::from(colour.r) + 0.587 * f64::from(colour.g) + 0.114 * f64::from(colour.b);
     if light > 140.0 { Colour::new(20, 20, 20) } else { Colour::new(255, 255, 255) }
 }
 

@@ -78,8 +78,7 @@ impl Pixels {
             }
         }
         all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        let mut ends: Vec<usize> =
-            (1..all.len()).filter(|&i| all[i].0 < all[i - 1].0).collect();
+        let mut ends: Vec<usize> = (1..all.len()).filter(|&i| all[i].0 < all[i - 1].0).collect();
         ends.push(all.len());
         Ok(Self { order: all.into_iter().map(|(_, p)| p).collect(), ends, regions, unmarked })
     }
@@ -141,7 +140,8 @@ impl Pixels {
     /// `take` has enough. Nothing without pixels of both kinds.
     fn walk(&self, weights: &[f64], mut take: impl FnMut(Point) -> bool) -> Option<()> {
         let weight = |image: u32| weights[image as usize];
-        let negatives: f64 = self.unmarked.iter().zip(weights).map(|(n, w)| f64::from(*n) * w).sum();
+        let negatives: f64 =
+            self.unmarked.iter().zip(weights).map(|(n, w)| f64::from(*n) * w).sum();
         let positives: f64 =
             self.regions.iter().map(|&(image, size)| f64::from(size) * weight(image)).sum();
         let regions: f64 = self.regions.iter().map(|&(image, _)| weight(image)).sum();
@@ -299,7 +299,8 @@ mod tests {
         let images = images();
         let pixels = Pixels::new(&grids(&images)).expect("pixels");
         // The second region of the first image is apart; 0, 1 and 9 touch.
-        let regions: [(usize, &[usize]); 3] = [(0, &[0, 1, 9]), (0, &[30]), (1, &[20, 21, 28, 29, 30])];
+        let regions: [(usize, &[usize]); 3] =
+            [(0, &[0, 1, 9]), (0, &[30]), (1, &[20, 21, 28, 29, 30])];
         let unmarked: usize = images.iter().map(|i| i.1.iter().filter(|m| !**m).count()).sum();
         let mut levels: Vec<f32> = images.iter().flat_map(|i| i.0.clone()).collect();
         levels.sort_by(|a, b| b.total_cmp(a));
@@ -360,9 +361,11 @@ mod tests {
     fn intervals_hold_the_estimate_and_nothing_marked_has_none() {
         let images = images();
         let pixels = Pixels::new(&grids(&images)).expect("pixels");
-        for metric in
-            [PixelMetric::Auroc(1.0), PixelMetric::AveragePrecision(0.3), PixelMetric::RegionOverlap(0.3)]
-        {
+        for metric in [
+            PixelMetric::Auroc(1.0),
+            PixelMetric::AveragePrecision(0.3),
+            PixelMetric::RegionOverlap(0.3),
+        ] {
             let found = pixels.interval(metric, 0.9, 199, 1).expect("images");
             assert!(found.low <= found.estimate && found.estimate <= found.high, "{found:?}");
         }

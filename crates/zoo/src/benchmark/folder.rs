@@ -45,8 +45,9 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let folder = Self { path: path.to_owned() };
         for part in ["sets", "detectors", "scores"] {
-            fs::create_dir_all(folder.path.join(part))
-                .map_err(|e| refused(format!("{}: the folder can't be made: {e}", path.display())))?;
+            fs::create_dir_all(folder.path.join(part)).map_err(|e| {
+                refused(format!("{}: the folder can't be made: {e}", path.display()))
+            })?;
         }
         Ok(folder)
     }
@@ -69,7 +70,8 @@ impl Folder {
     /// The detector of a method and the seconds that its fit took, if it is there.
     pub(super) fn detector(&self, method: &str, key: &Key) -> Option<(Detector, f64)> {
         let path = self.detector_path(method, key);
-        let fitted: Fitted = serde_json::from_slice(&fs::read(path.with_extension("json")).ok()?).ok()?;
+        let fitted: Fitted =
+            serde_json::from_slice(&fs::read(path.with_extension("json")).ok()?).ok()?;
         Some((Detector::open(&path).ok()?, fitted.seconds)).filter(|_| fitted.method == method)
     }
 

@@ -47,7 +47,10 @@ pub struct Benchmark<'a> {
 
 impl std::fmt::Debug for Benchmark<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Benchmark").field("id", &self.id).field("sets", &self.sets).finish_non_exhaustive()
+        f.debug_struct("Benchmark")
+            .field("id", &self.id)
+            .field("sets", &self.sets)
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,7 +195,7 @@ impl Run<'_> {
         }
         let of = self.of;
         let started = Instant::now();
-        let progress = self.saying(&format!("{written}: "));
+        let progress = self.saying(format!("{written}: "));
         let detector = Fit::new(of.model, Arc::clone(self.method))
             .settings(of.settings.clone())
             .engine(of.engine.clone())
@@ -229,7 +232,7 @@ impl Run<'_> {
     }
 
     /// Progress with words in front.
-    fn saying(&self, before: &str) -> impl Fn(Stage<'_>) -> ControlFlow<()> + Send + Sync {
+    fn saying(&self, before: String) -> impl Fn(Stage<'_>) -> ControlFlow<()> + Send + Sync {
         move |stage: Stage<'_>| {
             let purpose = format!("{before}{}", stage.purpose);
             (self.progress)(Stage { purpose: &purpose, ..stage })

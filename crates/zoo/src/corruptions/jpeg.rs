@@ -94,8 +94,10 @@ fn stepped(plane: &Plane, table: &[[u8; 8]; 8], quality: f64) -> Plane {
             let block = Plane::from_shape_fn((8, 8), |(i, j)| {
                 plane[[(top + i).min(height - 1), (left + j).min(width - 1)]] - 128.0
             });
-            let levels = basis.dot(&block).dot(&basis.t()) / &step;
-            let block = basis.t().dot(&(levels.mapv(f64::round) * &step)).dot(&basis);
+            // In eighths, so that what lies between two steps goes to the larger one whatever the rounding.
+            let eighths = basis.dot(&block).dot(&basis.t()).mapv(|v| (8.0 * v).round());
+            let kept = (eighths / (8.0 * &step)).mapv(f64::round) * &step;
+            let block = basis.t().dot(&kept).dot(&basis);
             let (bottom, right) = ((top + 8).min(height), (left + 8).min(width));
             let kept = block.slice(s![..bottom - top, ..right - left]);
             let kept = kept.mapv(|v| (v + 128.0).round().clamp(0.0, 255.0));

@@ -2,12 +2,14 @@ use super::{Act, Corruption, Picture, Suite, picture::zoomed};
 
 /// How many enlargements in steps of a hundredth, from none on.
 const ZOOMS: [usize; 5] = [7, 12, 16, 21, 26];
+/// A hundredth as `numpy.arange` steps: a little more, which decides how 26 · 1.25 pixels are rounded.
+const STEP: f64 = 1.01 - 1.0;
 
 pub(super) const CORRUPTION: Corruption = corruption!(
     Cifar10C,
     "zoom-blur",
     "a camera that comes nearer: the mean over enlargements (Hendrycks and Dietterich 2019)",
-    Graded(|picture, level, _| averaged(picture, (0..ZOOMS[level]).map(|i| 1.0 + 0.01 * i as f64)))
+    Graded(|picture, level, _| averaged(picture, (0..ZOOMS[level]).map(|i| 1.0 + STEP * i as f64)))
 );
 
 pub(super) const LAST_FRAME: Corruption = corruption!(

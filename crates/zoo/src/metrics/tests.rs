@@ -99,7 +99,8 @@ fn values_are_those_of_other_libraries() {
 fn turning_scores_round_turns_areas_round() {
     let (clean, shifted) = (draw(90, 0.0, 5), draw(70, 0.6, 6));
     let minus = |scores: &[f64]| scores.iter().map(|s| -s).collect::<Vec<_>>();
-    let (a, b) = (value("auroc", &clean, &shifted), value("auroc", &minus(&clean), &minus(&shifted)));
+    let (a, b) =
+        (value("auroc", &clean, &shifted), value("auroc", &minus(&clean), &minus(&shifted)));
     assert!((a.expect("samples") + b.expect("samples") - 1.0).abs() < 1e-14);
     // The classes change places with the sign.
     for (one, other) in [("aupr", "aupr-id"), ("fpr95", "fpr95-ood-positive"), ("auroc", "auroc")] {

@@ -71,14 +71,16 @@ fn from_hsv([hue, saturation, value]: [f64; 3]) -> [f64; 3] {
 
 /// Lightness and two differences of colour as JPEG has them, all in 0..255 and centred on 128 for the differences.
 pub(in super::super) fn to_ycc(picture: &Picture) -> [Plane; 3] {
+    // Weights in 65536ths; halves of the differences go down, as they do in libjpeg.
+    const LIGHT: [f64; 4] = [19595.0, 38470.0, 7471.0, 32768.0];
+    const BLUE: [f64; 4] = [-11059.0, -21709.0, 32768.0, 8_421_375.0];
+    const RED: [f64; 4] = [32768.0, -27439.0, -5329.0, 8_421_375.0];
     let channel = |c: usize| picture.slice(s![c, .., ..]).mapv(|v| (255.0 * v).round());
     let (r, g, b) = (channel(0), channel(1), channel(2));
-    let whole = |plane: Plane| plane.mapv(|v: f64| v.round().clamp(0.0, 255.0));
-    [
-        whole(0.299 * &r + 0.587 * &g + 0.114 * &b),
-        whole(-0.168_736 * &r - 0.331_264 * &g + 0.5 * &b + 128.0),
-        whole(0.5 * &r - 0.418_688 * &g - 0.081_312 * &b + 128.0),
-    ]
+    [LIGHT, BLUE, RED].map(|[of_r, of_g, of_b, offset]| {
+        let sum = of_r * &r + of_g * &g + of_b * &b + offset;
+        sum.mapv(|v| (v / 65536.0).floor())
+    })
 }
 
 /// The way back from [`to_ycc`].

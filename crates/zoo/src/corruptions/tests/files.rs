@@ -31,8 +31,9 @@ fn files_keep_their_type_and_layout_and_labels() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     #[expect(clippy::cast_possible_truncation, reason = "below 256")]
-    let last = Array4::from_shape_fn((300, 10, 12, 3), |(n, y, x, c)| (n + 9 * y + 7 * x + 40 * c) as u8)
-        .into_dyn();
+    let last =
+        Array4::from_shape_fn((300, 10, 12, 3), |(n, y, x, c)| (n + 9 * y + 7 * x + 40 * c) as u8)
+            .into_dyn();
     let first = last.clone().permuted_axes(vec![0, 3, 1, 2]);
     let first = first.as_standard_layout().into_owned();
     save(&path("last.npy"), &last);
