@@ -51,7 +51,7 @@ impl Plan {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|e| refused(format!("{name}: {e}")))?;
         let plan: Self = toml::from_str(&text).map_err(|e| {
-            let line = e.span().map(|span| text[..span.start].lines().count().max(1));
+            let line = e.span().map(|span| 1 + text[..span.start].matches('\n').count());
             let line = line.map_or_else(String::new, |line| format!("line {line}: "));
             refused(format!("{name}: {line}{}", e.message().replace('\n', " ")))
         })?;
