@@ -46,9 +46,9 @@ pub(crate) fn means(found: &Benchmarked) -> Table {
     let right: Vec<usize> = (1..groups.len() + 9).collect();
     let mut table = Table::default().right(&right);
     let mut head = vec!["method".to_owned(), "AUROC".to_owned()];
-    head.extend(groups.iter().map(|g| format!("AUROC {g}")));
+    head.extend(groups.iter().map(|g| format!("in {g}")));
     head.extend(
-        ["FPR95", "flagged clean", "task-awareness", "fit", "per sample"].map(str::to_owned),
+        ["FPR95", "flagged", "task-awareness", "fit", "per sample"].map(str::to_owned),
     );
     table.row(head);
     for (name, judged, score) in &scores {

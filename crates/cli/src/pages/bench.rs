@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use taste_report::{Bars, Histogram, Intervals, Lines, Matrix, Page, Scale, Section, Series, Tone};
+use taste_report::{Histogram, Intervals, Lines, Matrix, Page, Scale, Section, Series, Tone};
 use taste_zoo::{
     benchmark::Benchmarked,
     evaluation::{ScoreReport, SetReport},
@@ -108,16 +108,17 @@ fn heat(found: &Benchmarked) -> Section {
 fn costs(found: &Benchmarked) -> Option<Section> {
     let table = text::accuracies(found)?;
     let score = found.methods.first()?.found.scores.first()?;
-    let sets: Vec<(String, f64)> = score
-        .sets
-        .iter()
-        .filter_map(|set| Some((set.name.clone(), set.value("accuracy")?)))
-        .collect();
     let clean = score.id.value("accuracy")?;
-    let bars = Bars::new("Accuracy of the model under every set", sets).level(clean, "clean");
+    let start = Intervals::new("Accuracy of the model under every set")
+        .label("accuracy")
+        .level(clean, "clean");
+    let chart = score.sets.iter().fold(start, |chart, set| match set.metrics.get("accuracy") {
+        Some(m) => chart.row(set.name.clone(), m.value, m.low.zip(m.high), Tone::Ok),
+        None => chart,
+    });
     Some(
         Section::new("What the shifts cost")
-            .figure(&bars, "The share of samples that the model is right about.")
+            .figure(&chart, "The share of samples that the model is right about, with 95 % intervals.")
             .table(&shown(&table)),
     )
 }
