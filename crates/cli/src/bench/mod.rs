@@ -53,7 +53,7 @@ fn methods(plan: &Plan) -> Result<Vec<Arc<dyn Method>>> {
     for text in &plan.methods {
         match text.as_str() {
             "all" => {
-                names.extend(taste_catalog::methods().iter().map(|m| m.choice().name.to_owned()))
+                names.extend(taste_catalog::methods().iter().map(|m| m.choice().name.to_owned()));
             }
             other => names.push(other.to_owned()),
         }

@@ -11,21 +11,16 @@ pub(super) fn of(args: &BenchArgs) -> Result<Plan> {
         Some(path) => Plan::open(path)?,
         None => Plan::default(),
     };
-    fn put<T: Clone>(into: &mut Option<T>, flag: &Option<T>) {
-        if flag.is_some() {
-            into.clone_from(flag);
-        }
-    }
-    put(&mut plan.model, &args.model);
-    put(&mut plan.train, &args.train);
-    put(&mut plan.calibration, &args.calibration);
-    put(&mut plan.id, &args.id);
-    put(&mut plan.id_labels, &args.id_labels);
-    put(&mut plan.samples, &args.samples);
-    put(&mut plan.alpha, &args.alpha);
-    put(&mut plan.held_out, &args.held_out);
-    put(&mut plan.features, &args.features);
-    put(&mut plan.seed, &args.seed);
+    put(&mut plan.model, args.model.as_ref());
+    put(&mut plan.train, args.train.as_ref());
+    put(&mut plan.calibration, args.calibration.as_ref());
+    put(&mut plan.id, args.id.as_ref());
+    put(&mut plan.id_labels, args.id_labels.as_ref());
+    put(&mut plan.samples, args.samples.as_ref());
+    put(&mut plan.alpha, args.alpha.as_ref());
+    put(&mut plan.held_out, args.held_out.as_ref());
+    put(&mut plan.features, args.features.as_ref());
+    put(&mut plan.seed, args.seed.as_ref());
     for (list, flag) in
         [(&mut plan.corruptions, &args.corruptions), (&mut plan.methods, &args.methods)]
     {
@@ -54,4 +49,11 @@ pub(super) fn of(args: &BenchArgs) -> Result<Plan> {
         bail!("--samples 0: there must be some");
     }
     Ok(plan)
+}
+
+/// A flag wins.
+fn put<T: Clone>(into: &mut Option<T>, flag: Option<&T>) {
+    if let Some(flag) = flag {
+        *into = Some(flag.clone());
+    }
 }

@@ -12,14 +12,16 @@ pub(super) fn render(found: &Benchmarked) -> String {
     if found.methods.is_empty() {
         return String::new();
     }
-    let mut text = means(found).render(0);
+    let mut parts = vec![means(found).render(0)];
     for (title, metric) in [("AUROC", "auroc"), ("FPR95", "fpr95")] {
-        text += &format!("\n{title}\n{}", by_set(found, metric).render(0));
+        parts.push(format!("{title}\n{}", by_set(found, metric).render(0)));
     }
-    if let Some(accuracy) = accuracies(found) {
-        text += &format!("\naccuracy of the model\n{}", accuracy.render(0));
-    }
-    text + "\nFPR95, ID positive: the share of shifted samples accepted where 95 % of clean ones are\n"
+    parts.extend(accuracies(found).map(|a| format!("accuracy of the model\n{}", a.render(0))));
+    parts.push(
+        "FPR95, ID positive: the share of shifted samples accepted where 95 % of clean ones are\n"
+            .to_owned(),
+    );
+    parts.join("\n")
 }
 
 /// Scores of methods, named.

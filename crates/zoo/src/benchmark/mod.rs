@@ -143,15 +143,14 @@ impl Run<'_> {
         for (i, (set, data)) in sets.zip(&self.data.sets).enumerate() {
             let key = key.with(data);
             let kept = self.folder.and_then(|folder| folder.scores(&key, &set.name));
-            let (found, seconds) = match kept {
-                Some(kept) => kept,
-                None => {
-                    let reader = match &mut reader {
-                        Some(reader) => reader,
-                        none => none.insert(self.reader(&detector)?),
-                    };
-                    self.score(reader, set, &key)?
-                }
+            let (found, seconds) = if let Some(kept) = kept {
+                kept
+            } else {
+                let reader = match &mut reader {
+                    Some(reader) => reader,
+                    none => none.insert(self.reader(&detector)?),
+                };
+                self.score(reader, set, &key)?
             };
             if i == 0 {
                 per_sample = seconds / (found.len().max(1) as f64);

@@ -60,10 +60,9 @@ impl Plan {
 
     /// With paths from a folder.
     fn beside(mut self, folder: &Path) -> Self {
-        for path in [&mut self.model, &mut self.train, &mut self.calibration, &mut self.id] {
-            if let Some(path) = path {
-                *path = folder.join(&path);
-            }
+        let paths = [&mut self.model, &mut self.train, &mut self.calibration, &mut self.id];
+        for path in paths.into_iter().flatten() {
+            *path = folder.join(&path);
         }
         for path in self.ood.values_mut() {
             *path = folder.join(&path);
