@@ -49,9 +49,7 @@ pub(crate) fn means(found: &Benchmarked) -> Table {
     let mut table = Table::default().right(&right);
     let mut head = vec!["method".to_owned(), "AUROC".to_owned()];
     head.extend(groups.iter().map(|g| format!("in {g}")));
-    head.extend(
-        ["FPR95", "flagged", "task-awareness", "fit", "per sample"].map(str::to_owned),
-    );
+    head.extend(["FPR95", "flagged", "task-awareness", "fit", "per sample"].map(str::to_owned));
     table.row(head);
     for (name, judged, score) in &scores {
         let mut row = vec![name.clone(), decimal(score.all.means.get("auroc").copied())];

@@ -118,7 +118,10 @@ fn costs(found: &Benchmarked) -> Option<Section> {
     });
     Some(
         Section::new("What the shifts cost")
-            .figure(&chart, "The share of samples that the model is right about, with 95 % intervals.")
+            .figure(
+                &chart,
+                "The share of samples that the model is right about, with 95 % intervals.",
+            )
             .table(&shown(&table)),
     )
 }
