@@ -14,6 +14,7 @@ mod import;
 mod inspect;
 mod models;
 mod operators;
+mod outputs;
 mod pages;
 mod score;
 mod shift;
