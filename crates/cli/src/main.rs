@@ -2,7 +2,9 @@
 
 mod args;
 mod attack;
+mod bench;
 mod completions;
+mod corrupt;
 mod demo;
 mod derive;
 mod detect;
@@ -97,8 +99,10 @@ fn main() -> ExitCode {
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
         Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
+        Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),

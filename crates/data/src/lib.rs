@@ -20,5 +20,5 @@ pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
 pub use labels::Labels;
 pub use options::{Layout, Options};
-pub use samples::{Borrowed, Chunk, Chunks, InMemory, Keep, Mapped, Part, Samples, draw};
+pub use samples::{Borrowed, Chunk, Chunks, First, InMemory, Keep, Mapped, Part, Samples, draw};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

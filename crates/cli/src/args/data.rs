@@ -49,11 +49,20 @@ pub(crate) struct DataArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Place {
+pub(super) enum Place {
     /// Channels × height × width
     Nchw,
     /// Height × width × channels
     Nhwc,
+}
+
+impl From<Place> for Layout {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Nchw => Self::Nchw,
+            Place::Nhwc => Self::Nhwc,
+        }
+    }
 }
 
 impl DataArgs {
@@ -124,11 +133,7 @@ impl DataArgs {
         let exclude = self.exclude.iter().cloned().chain(column).collect();
         Ok(Options {
             sample_shape,
-            layout: match self.layout {
-                None => Layout::Auto,
-                Some(Place::Nchw) => Layout::Nchw,
-                Some(Place::Nhwc) => Layout::Nhwc,
-            },
+            layout: self.layout.map_or(Layout::Auto, Layout::from),
             raw: self.raw,
             mean: self.mean.clone(),
             std: self.std.clone(),

@@ -1,7 +1,9 @@
 //! The binary from end to end.
 
 mod attack;
+mod bench;
 mod common;
+mod corrupt;
 mod demo;
 mod derive;
 mod edit;
