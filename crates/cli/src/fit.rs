@@ -37,7 +37,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         None => args.method_and_options(quiet),
     };
     let method = taste_catalog::method(&method, &named)?;
-    let sample_shape = sample_shape(&model)?;
+    let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
         None => args.reading.options(sample_shape)?,
@@ -163,6 +163,7 @@ impl FitArgs {
             ("baseline", &self.baseline),
             ("tail", &self.tail),
             ("laplacian-method", &self.laplacian_method),
+            ("at", &self.at),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -200,10 +201,4 @@ impl FitArgs {
             ..Settings::default()
         })
     }
-}
-
-/// The sizes of a sample, if the model fixes them.
-fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let sizes = model.input(None)?.shape;
-    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

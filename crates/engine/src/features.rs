@@ -40,6 +40,27 @@ impl Draft {
         Ok(Feature { id: self.build().reshape(id, &shape)?, name, width })
     }
 
+    /// Cuts the model at a tensor, by its name in the file, or at what the last linear layer is applied to: from now on
+    /// [`Self::input`] is that tensor, in the shape that it has. Fails unless all of the answer goes through it.
+    pub fn cut_at(&mut self, name: Option<&str>) -> Result<Feature, Error> {
+        let feature = self.features(name)?;
+        let named = self.values.iter().find(|(known, _)| *known == feature.name).map(|v| v.1);
+        let id = named.or_else(|| self.last_linear().map(|l| l.1)).unwrap_or(feature.id);
+        let mut apart = Graph::new();
+        let stand_in = apart.input("features", self.graph().fact(id).clone());
+        if id == self.input()
+            || apart.absorb(self.graph(), &[(id, stand_in)], &[self.logits()]).is_err()
+        {
+            return Err(request(format!(
+                "the answer of the model does not go through tensor {:?} alone, so it is no function of it; {}",
+                feature.name,
+                self.there_are()
+            )));
+        }
+        self.stand_at(id, feature.width);
+        Ok(Feature { id, ..feature })
+    }
+
     /// The tensors that have one row of floats for every sample and depend on the input: names in the order of the file,
     /// each with its width.
     pub fn tensors(&self) -> Vec<(&str, usize)> {
