@@ -40,7 +40,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => args.reading.options(sample_shape)?,
+        None => with_inputs(args.reading.options(sample_shape)?, &model, &args.data),
     };
     let settings = match &like {
         Some(like) => like.manifest().settings.clone(),
@@ -91,6 +91,20 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         tell_next_steps(args);
     }
     Ok(Outcome::Fine)
+}
+
+/// With the columns of a table that a model has one input each for, under their names.
+fn with_inputs(options: Options, model: &Model, data: &Path) -> Options {
+    let is_table = !["npy", "npz"].iter().any(|e| data.extension().is_some_and(|own| own == *e));
+    let inputs = model.inputs();
+    let single = |port: &taste_engine::Port| match port.shape.as_deref() {
+        Some([_] | [_, Ok(1)]) => true,
+        _ => false,
+    };
+    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
+        return options;
+    }
+    Options { columns: inputs.into_iter().map(|p| p.name).collect(), ..options }
 }
 
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what

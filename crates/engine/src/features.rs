@@ -1,6 +1,9 @@
 //! Tensors inside a model: the features that its last layer sees, or any by name.
 
-use taste_graph::{Calculus, DType, Dim, Graph, Id};
+use taste_graph::{
+    Calculus, DType, Dim, Graph, Id,
+    diff::{Structure, structure},
+};
 
 use crate::{Draft, Error, error::request};
 
@@ -38,6 +41,32 @@ impl Draft {
         };
         let shape = [self.rows(), Dim::from(width)];
         Ok(Feature { id: self.build().reshape(id, &shape)?, name, width })
+    }
+
+    /// Why the answer has no derivative by [`Self::input`] that tells anything, if so: a node in between has no rule, or all of
+    /// them are steps.
+    pub fn obstacle(&self) -> Result<Option<String>, Error> {
+        let (graph, x, logits) = (self.graph(), self.input(), self.logits());
+        let varies = varying(graph, x);
+        let nodes = graph.ancestors(&[logits], &[x]);
+        let reached = nodes.iter().map(|&n| &graph.nodes()[n]);
+        let mut reached = reached.filter(|n| n.args.iter().any(|a| varies[a.index()]));
+        let found = reached.find_map(|n| {
+            let operator = taste_ops::carried(&*n.op)?;
+            let name = n.label.as_deref().unwrap_or_default();
+            Some(format!(
+                "node {name:?} ({operator}) has no derivative, as there is no rule for it"
+            ))
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        let shapes = structure(graph, &[logits], x)?;
+        let flat = shapes.get(logits.index()).is_none_or(|s| *s == Structure::Independent);
+        Ok(flat.then(|| {
+            "the answer is constant between steps (thresholds of trees, categories, rounding), so its gradient is zero"
+                .to_owned()
+        }))
     }
 
     /// Cuts the model at a tensor, by its name in the file, or at what the last linear layer is applied to: from now on

@@ -19,9 +19,8 @@ fn folder() -> PathBuf {
 fn names() -> Vec<String> {
     let files = fs::read_dir(folder()).expect("fixtures").map(|f| f.expect("a file").path());
     let models = files.filter(|p| p.extension().is_some_and(|e| e == "onnx"));
-    let mut names: Vec<String> = models
-        .map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        models.map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -57,7 +56,12 @@ fn check(backend: &Backend, names: impl Iterator<Item = String>) {
         };
         let want = array(&format!("{name}.y.npy"));
         let scale = want.iter().fold(1.0f32, |m, v| m.max(v.abs()));
-        let tolerance = if QUANTISED.contains(&name.as_str()) { 2e-2 } else { 1e-5 };
+        let tolerance = match name.as_str() {
+            // Here one step of an iteration that ONNX Runtime stops early is solved.
+            "svc_two" => 5e-3,
+            name if QUANTISED.contains(&name) => 2e-2,
+            _ => 1e-5,
+        };
         if got.len() != want.len() {
             wrong.push(format!("{name}: {:?} for {:?}", got.shape(), want.shape()));
             continue;
@@ -100,6 +104,35 @@ fn derivatives_stop_at_a_node_without_a_rule_and_say_so() {
     before.cut_at(Some("e")).expect("a cut before the node");
     let message = before.derive(target, wants, None).expect_err("no rule").to_string();
     assert!(message.contains("no derivative"), "{message}");
+}
+
+/// The words of `several/columns.x.npy` by their numbers; the last one is unknown to the model.
+const WORDS: [&str; 4] = ["ulm", "bonn", "kiel", "rom"];
+
+#[test]
+fn every_column_has_its_input_and_words_are_codes() {
+    let model = Model::open(&folder().join("several/columns.onnx")).expect("a model");
+    assert_eq!(model.sample_shape().expect("inputs"), Some(vec![4]));
+    let draft = model.draft(&Request::default()).expect("a draft");
+    assert!(draft.fills());
+    assert_eq!(draft.inputs(), ["age", "income", "city", "plan"]);
+    let whole: Vec<bool> = draft.parts().iter().map(|p| p.is_whole).collect();
+    assert_eq!(whole, [false, false, true, true]);
+    let known = draft.parts()[2].words.clone().expect("words");
+    let mut x = array("several/columns.x.npy");
+    for code in x.slice_mut(ndarray::s![.., 2]) {
+        let word = WORDS.iter().enumerate().find(|(i, _)| *i as f32 == *code).expect("a word").1;
+        let place = known.iter().position(|k| k == word).unwrap_or(known.len());
+        *code = place as f32;
+    }
+    let want = array("several/columns.y.npy");
+    for backend in [Backend::RTEN, Backend::REFERENCE] {
+        let outputs = [("out".to_owned(), draft.output())];
+        let session = backend.compile(draft.graph(), &outputs, 1).expect("a session");
+        let got = session.run_samples(&draft.inputs(), x.view()).expect("results")[0].to_f32();
+        let apart = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        assert!(apart < 1e-5, "{apart:e} apart");
+    }
 }
 
 #[test]

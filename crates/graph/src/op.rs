@@ -197,7 +197,10 @@ pub enum OpError {
         got: DType,
     },
     /// An operator that derivatives can't be taken through.
-    #[error("it has no derivative, as there is no rule for its operator")]
+    #[error(
+        "it has no derivative, as there is no rule for its operator: look at a tensor behind it, or use a method without \
+         derivatives"
+    )]
     NoDerivative,
     /// Beyond what is implemented.
     #[error("{feature} is not supported: {value}")]

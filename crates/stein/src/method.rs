@@ -135,6 +135,14 @@ impl Method for SteinMethod {
         job.asked.laplacian_method = settings.laplacian;
         job.draft.set_laplacian_method(settings.laplacian);
         let (data, at) = settings.at.cut(job)?;
+        if settings.operator.uses_model()
+            && let Some(obstacle) = job.draft.obstacle()?
+        {
+            return Err(refused(format!(
+                "{obstacle}, and residuals at {} have nothing to look at: choose a tensor behind it, or the method taste",
+                at.as_deref().map_or_else(|| "the input".to_owned(), |name| format!("{name:?}"))
+            )));
+        }
         let plan = Plan::new(&settings, &job.draft)?;
         let field = settings.coordinates.apply(Arc::clone(&settings.field), &data)?;
         let precondition = Precondition::resolve(settings.precondition, &data)?;

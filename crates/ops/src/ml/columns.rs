@@ -7,7 +7,7 @@ use super::{entry, features, floats, vector};
 use crate::{
     Entry, Reader, Sample,
     arithmetic::Div,
-    cast::Cast,
+    cast::{Cast, cast},
     compare::{Compare, Test, Where},
     functions::softmax_argument,
     norm::LpNormalization,
@@ -92,7 +92,7 @@ fn read_vectorizer(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let mut parts = Vec::with_capacity(r.arity());
     for i in 0..r.arity() {
         let x = r.arg(i)?;
-        let x = r.b.push(Cast { to: DType::Float }, &[x])?;
+        let x = cast(&mut r.b, x, DType::Float)?;
         let (shape, rank) = (r.fact(x).shape.clone(), r.rank(x));
         parts.push(if rank == 1 { r.b.reshape(x, &[shape[0], Dim::from(1)])? } else { x });
     }

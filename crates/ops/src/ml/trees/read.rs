@@ -136,8 +136,8 @@ fn forest(
     Forest::new(raw, &roots, features, targets)
 }
 
-/// The label and the scores of trees. Two classes of which one has all weights are scored by these alone: a probability if
-/// none is below zero, a logit otherwise.
+/// The label and the scores of trees. Two classes of which the first has all weights are scored by these alone: the
+/// probability of the second if none is below zero, its logit otherwise.
 fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     let post = r.string_or("post_transform", "NONE");
     let (numbers_of, names) = (r.ints("classlabels_int64s"), r.strings("classlabels_strings"));
@@ -146,12 +146,9 @@ fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     if classes < 2 {
         return Err(OpError::shape("labels", "at least 2", classes));
     }
-    let mut given = Weights::of_classes(r)?;
+    let given = Weights::of_classes(r)?;
     let (x, count) = features(r)?;
-    let single = if classes == 2 { given.single_target() } else { None };
-    if single.is_some() {
-        given.targets.fill(0);
-    }
+    let single = if classes == 2 { given.single_target().filter(|t| *t == 0) } else { None };
     let positive = given.values.iter().all(|w| *w >= 0.0);
     let targets = if single.is_some() { 1 } else { classes };
     let forest = forest(r, count, &given, targets)?;
