@@ -227,7 +227,7 @@ fn dequantize_samples() -> Vec<Sample> {
 }
 
 fn dynamic_samples() -> Vec<Sample> {
-    vec![Sample::new("a sample").active(&[1, 4]).batched()]
+    vec![Sample::new("a sample").fixed(&[1, 4]).results(3)]
 }
 
 fn matmul_samples() -> Vec<Sample> {

@@ -354,6 +354,11 @@ impl<'a> Importer<'a> {
                 Err(cause) => cause.to_string(),
             },
         };
+        // A rule of a standard operator that does not fit says what is wrong with the node.
+        if norm(&node.domain).is_empty() && find("", &node.op_type).is_some() {
+            self.report(node, &problem);
+            return Ok(None);
+        }
         match self.carry(node, &args, scope) {
             Ok(ids) => Ok(Some(ids)),
             Err(why) => {
