@@ -22,6 +22,7 @@ mod error;
 mod features;
 mod front;
 mod graft;
+mod hints;
 mod inspect;
 mod laplacian;
 mod memory;
@@ -35,7 +36,7 @@ mod target;
 mod value;
 mod view;
 
-pub use answer::Answer;
+pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};
 pub use cuts::LinearHead;
 pub use derive::{How, LAPLACIAN_METHODS};

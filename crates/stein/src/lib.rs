@@ -22,7 +22,6 @@ pub use at::At;
 pub use centre::{BASELINES, Centre};
 pub use field_check::{Denoising, FieldCheck, Identity, check_field};
 pub use method::{Stein, SteinMethod};
-pub use plan::taken_for;
 pub use precondition::{PRECONDITIONS, Precondition};
 pub use residual::{Adjusted, Residual, Subject};
 pub use residuals::{Raw, Residuals};

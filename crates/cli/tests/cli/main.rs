@@ -1,5 +1,6 @@
 //! The binary from end to end.
 
+mod before;
 mod common;
 mod demo;
 mod derive;
