@@ -54,7 +54,7 @@ fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
     place.text("train.csv", &table(&["a", "b", "c", "d"], 300, |_, n| number(n)));
     place.ok("fit --model forest_three.onnx --data train.csv -o d.onnx -q");
     place.fails(
-        "fit --model forest_three.onnx --data train.csv --score gaussian -o s.onnx",
+        "fit --model forest_three.onnx --data train.csv --score gaussian -o s.onnx -q",
         "the answer is constant between steps",
     );
     let run = place.ok("inspect forest_three.onnx");
@@ -68,7 +68,7 @@ fn ids_go_through_a_recurrent_layer_and_residuals_stand_behind_it() {
     place.text("train.csv", &table(&["t0", "t1", "t2", "t3", "t4"], 300, ids));
     place.ok("fit --model recurrent.onnx --data train.csv -o d.onnx -q");
     place.fails(
-        "fit --model recurrent.onnx --data train.csv --score gaussian -o s.onnx",
+        "fit --model recurrent.onnx --data train.csv --score gaussian -o s.onnx -q",
         "(LSTM) has no derivative",
     );
     let manifest =

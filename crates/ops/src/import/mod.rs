@@ -575,7 +575,8 @@ impl<'a> Importer<'a> {
 }
 
 fn label(node: &NodeProto) -> &str {
-    if node.name.is_empty() { node.output.first().map_or("", String::as_str) } else { &node.name }
+    let results = node.output.iter().find(|o| !o.is_empty());
+    if node.name.is_empty() { results.map_or("", String::as_str) } else { &node.name }
 }
 
 fn is_if(node: &NodeProto) -> bool {
