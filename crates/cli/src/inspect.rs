@@ -37,7 +37,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     match analysis {
         Ok(_) => Ok(()),
         // Without derivatives there are methods that do without.
-        Err(_) if methods.is_some() => Ok(()),
+        Err(_) if methods.is_some() && args.target.is_none() && args.wrt.is_none() => Ok(()),
         // The table of nodes is in the JSON already.
         Err(Failure::Engine(Error::Import { model, cause: ImportError::Nodes(nodes) }))
             if args.json =>

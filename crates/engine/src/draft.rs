@@ -46,7 +46,7 @@ impl Model {
     /// The model as a graph to build upon. The target and the wants of the request do not matter yet.
     pub fn draft(&self, asked: &Request) -> Result<Draft, Error> {
         let Opened { problem, batch, values, front } =
-            self.opened(&Request { target: None, ..asked.clone() }, true)?;
+            self.opened(&Request { target: None, reading: None, ..asked.clone() }, true)?;
         let x = problem.x;
         let name = match &front {
             Some(front) => {
@@ -74,6 +74,7 @@ impl Model {
             hint: self.hint(&output),
             asked: asked.answer,
             seen: None,
+            found: asked.reading,
         };
         let shape = values.iter().find(|v| v.0 == output).map(|v| &graph.fact(v.1).shape);
         let places = shape.into_iter().flat_map(|s| s.iter().skip(1)).map(|d| d.at(1));

@@ -13,6 +13,7 @@ mod import;
 mod inspect;
 mod models;
 mod operators;
+mod outputs;
 mod pages;
 mod score;
 mod shift;

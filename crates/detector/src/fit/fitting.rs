@@ -156,6 +156,7 @@ impl<'f> Fitting<'f> {
                 taken_for: draft.taken_for(),
             });
         }
+        self.job.asked.reading = Some(draft.reading());
         let step = self.fit.method.begin(&mut self.job)?;
         self.turn(step)
     }
@@ -364,7 +365,14 @@ fn over() -> Error {
 /// How the graph is made of the model. A model that leaves the sizes of a sample open takes them from the data.
 fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
     let sample_shapes = match &settings.input {
-        Some(name) => HashMap::from([(name.clone(), data.sample_shape.clone())]),
+        Some(name) => {
+            let ports = model.inputs();
+            let is_open =
+                |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
+            let open = ports.iter().filter(|p| p.name == *name);
+            let open = open.filter(|p| p.shape.as_deref().is_none_or(is_open));
+            open.map(|p| (p.name.clone(), data.sample_shape.clone())).collect()
+        }
         None => model.sample_shapes(&data.sample_shape),
     };
     Request {

@@ -194,7 +194,7 @@ impl<'a> Importer<'a> {
         check_opset(proto, opsets.get("").copied())?;
         let functions =
             proto.functions.iter().map(|f| ((norm(&f.domain), f.name.as_str()), f)).collect();
-        let infos = proto.graph.iter().flat_map(|g| g.value_info.iter().chain(&g.output));
+        let infos = proto.graph.iter().flat_map(|g| &g.value_info);
         Ok(Self {
             model,
             graph: Graph::new(),
