@@ -37,10 +37,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         None => args.method_and_options(quiet),
     };
     let method = taste_catalog::method(&method, &named)?;
-    let sample_shape = sample_shape(&model)?;
+    let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => args.reading.options(sample_shape)?,
+        None => with_inputs(args.reading.options(sample_shape)?, &model, &args.data),
     };
     let settings = match &like {
         Some(like) => like.manifest().settings.clone(),
@@ -91,6 +91,20 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         tell_next_steps(args);
     }
     Ok(Outcome::Fine)
+}
+
+/// With the columns of a table that a model has one input each for, under their names.
+fn with_inputs(options: Options, model: &Model, data: &Path) -> Options {
+    let is_table = !["npy", "npz"].iter().any(|e| data.extension().is_some_and(|own| own == *e));
+    let inputs = model.inputs();
+    let single = |port: &taste_engine::Port| match port.shape.as_deref() {
+        Some([_] | [_, Ok(1)]) => true,
+        _ => false,
+    };
+    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
+        return options;
+    }
+    Options { columns: inputs.into_iter().map(|p| p.name).collect(), ..options }
 }
 
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what
@@ -163,6 +177,7 @@ impl FitArgs {
             ("baseline", &self.baseline),
             ("tail", &self.tail),
             ("laplacian-method", &self.laplacian_method),
+            ("at", &self.at),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -201,10 +216,4 @@ impl FitArgs {
             ..Settings::default()
         })
     }
-}
-
-/// The sizes of a sample, if the model fixes them.
-pub(crate) fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let sizes = model.input(None)?.shape;
-    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

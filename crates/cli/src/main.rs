@@ -1,5 +1,6 @@
 //! The `taste` command: flags, printing, exit codes.
 
+mod applies;
 mod args;
 mod attack;
 mod bench;

@@ -47,7 +47,7 @@ impl<'a> Data<'a> {
                 path.display()
             );
         }
-        let shape = fit::sample_shape(&model)?;
+        let shape = model.sample_shape()?;
         let options = match &plan.reading {
             Some(reading) => Options { sample_shape: shape, ..reading.clone() },
             None => args.reading.options(shape)?,
