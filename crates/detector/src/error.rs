@@ -45,6 +45,18 @@ pub enum Error {
         /// What it keeps.
         rows: String,
     },
+    /// Samples with missing entries of which the model makes no number.
+    #[error("{problem}: {data}: {}, and of those the model makes no number", missing(entries, *samples))]
+    Missing {
+        /// What can't be done.
+        problem: taste_stats::Error,
+        /// The data set.
+        data: String,
+        /// The columns, and in how many samples each is missing.
+        entries: Vec<(String, u64)>,
+        /// How many samples there are.
+        samples: u64,
+    },
     /// Calibration data that the method learnt from.
     #[error(
         "{data}: {:.0} % of the calibration samples are training samples; a detector that is calibrated on what it was \
@@ -69,6 +81,20 @@ pub enum Error {
     /// A request that does not fit the model, the method or the data.
     #[error("{0}")]
     Request(String),
+}
+
+/// Which columns are missing in how many samples, those first that are most.
+fn missing(entries: &[(String, u64)], samples: u64) -> String {
+    const NAMED: usize = 5;
+    let mut sorted: Vec<&(String, u64)> = entries.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named =
+        sorted.iter().take(NAMED).map(|(name, count)| format!("{name} is missing in {count}"));
+    let mut named: Vec<String> = named.collect();
+    if let Some(more) = sorted.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        named.push(format!("{more} more columns in some"));
+    }
+    format!("{} of {samples} samples", named.join(", "))
 }
 
 /// How many calibration samples there are, and how many are needed.
@@ -129,9 +155,11 @@ impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => {
-                ErrorKind::Data
-            }
+            Self::Data(_)
+            | Self::TooFew(_)
+            | Self::Missing { .. }
+            | Self::InTraining { .. }
+            | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
             Self::File(_) | Self::NoMaps => ErrorKind::Detector,
             Self::Cancelled => ErrorKind::Cancelled,

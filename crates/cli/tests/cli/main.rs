@@ -10,6 +10,7 @@ mod fit;
 mod images;
 mod import;
 mod inspect;
+mod mixed;
 mod models;
 mod operators;
 mod pages;
