@@ -199,6 +199,7 @@ impl FitArgs {
             held_out: self.held_out,
             may_keep_rows: !self.no_rows,
             output: self.output.clone(),
+            task: self.task,
             features: self.features.clone(),
             seed: self.seed,
             memory: usize::try_from(self.memory)?.saturating_mul(1 << 20),

@@ -33,6 +33,11 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
         Some(taste_engine::ErrorKind::EveryClass) => {
             return Some(" (--laplacian-method closed-form)");
         }
+        Some(taste_engine::ErrorKind::ManyPlaces) => {
+            return Some(
+                "; --output names another one, and --task numbers takes all of them for one answer",
+            );
+        }
         _ => {}
     }
     let chosen = reading == Reading::Flags;
@@ -76,6 +81,7 @@ fn detection(error: &Detection) -> Option<String> {
         }
         Detection::NoMaps => ": fit it again with --map to see where a sample differs",
         Detection::KeepsRows { .. } => " (--no-rows)",
+        Detection::NoClasses { .. } => " (--task, --output)",
         _ => return None,
     };
     Some(hint.to_owned())

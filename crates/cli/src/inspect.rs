@@ -8,7 +8,7 @@ use taste_data::Dataset;
 use taste_detector::{Described, Detector};
 use taste_engine::{Analysis, Batch, Error, LaplacianMethod, Model, Overview, Port, Request};
 use taste_ops::ImportError;
-use taste_stein::{check_field, fields::Coordinates, taken_for};
+use taste_stein::{check_field, fields::Coordinates};
 
 use crate::{
     args::{InspectArgs, ModelArgs},
@@ -187,7 +187,7 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         None => model
             .draft(&request)
             .ok()
-            .map(|draft| sheet::taken_for(&taken_for(&draft), draft.width())),
+            .map(|draft| sheet::taken_for(&draft.taken_for(), draft.answer(), draft.entries())),
         Some(_) => None,
     };
     Ok(Found { analysis, taken_for })

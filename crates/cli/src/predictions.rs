@@ -28,8 +28,9 @@ impl<'a> Predictions<'a> {
     pub(crate) fn of(detector: &'a Detector) -> Self {
         let model = &detector.manifest().model;
         let shown = match (&*model.answer, model.outputs) {
-            ("binary", 1) => Shown::Above(0.5),
             ("binary logit", 1) => Shown::Above(0.0),
+            ("binary", 1) if model.scale == "logits" => Shown::Above(0.0),
+            ("binary", 1) => Shown::Above(0.5),
             ("classes", outputs) if outputs > 1 => Shown::Largest,
             (_, outputs) if outputs <= MOST_NUMBERS => Shown::Numbers(outputs),
             _ => Shown::Numbers(0),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use taste_data::{Filter, Options, Resize};
 use taste_detector::{DataFacts, ErrorModel, Finding, Level, Manifest, Measure};
+use taste_engine::Answer;
 
 use crate::{
     edit,
@@ -111,6 +112,7 @@ pub(crate) fn advice(finding: &Finding) -> &'static str {
 fn plain(facts: &mut Table, manifest: &Manifest) {
     let said = described(&manifest.method.facts, &manifest.method.written);
     facts.row(["method".to_owned(), said]);
+    facts.row(["taken for".to_owned(), model_taken_for(manifest)]);
 }
 
 /// What a term of the score means, if the method says so.
@@ -126,7 +128,7 @@ pub(crate) fn meaning(manifest: &Manifest, term: &str) -> Option<String> {
 fn evidence(facts: &mut Table, manifest: &Manifest) {
     let said = &manifest.method.facts;
     let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
-    facts.row(["taken for".to_owned(), taken_for(&text("taken_for"), manifest.model.outputs)]);
+    facts.row(["taken for".to_owned(), model_taken_for(manifest)]);
     let names = |key: &str| -> Vec<String> {
         let each = said[key].as_array().into_iter().flatten();
         each.filter_map(|c| c["name"].as_str().map(str::to_owned)).collect()
@@ -151,9 +153,8 @@ fn stein(facts: &mut Table, manifest: &Manifest) {
     let said = &manifest.method.facts;
     let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
     let (target, operator, aggregate) = (text("target"), text("operator"), text("aggregate"));
-    let taken = text("taken_for");
-    if !taken.is_empty() {
-        facts.row(["taken for".to_owned(), taken_for(&taken, manifest.model.outputs)]);
+    if !text("taken_for").is_empty() {
+        facts.row(["taken for".to_owned(), model_taken_for(manifest)]);
     }
     let laplacian = match &said["laplacian"] {
         Value::Null => String::new(),
@@ -173,16 +174,20 @@ fn stein(facts: &mut Table, manifest: &Manifest) {
     facts.row(["score model".to_owned(), described(&said["score_model"], "?")]);
 }
 
-/// What a model was taken for, and how to say otherwise.
-pub(crate) fn taken_for(taken: &str, outputs: usize) -> String {
-    if !taken.contains(": the softmax of") {
-        return taken.to_owned();
+fn model_taken_for(manifest: &Manifest) -> String {
+    let model = &manifest.model;
+    let answer = Answer::named(model.answer.split(' ').next().unwrap_or_default());
+    match (answer, manifest.settings.task) {
+        (Some(answer), None) => taken_for(&model.taken_for, answer, model.outputs),
+        _ => model.taken_for.clone(),
     }
-    format!(
-        "{taken}. If it is a regressor, or every entry stands for itself: --method taste:as=numbers or taste:as=labels; \
-         for stein, --target output:0 to output:{}",
-        outputs.saturating_sub(1)
-    )
+}
+
+/// What a model was taken for, and how to say otherwise.
+pub(crate) fn taken_for(taken: &str, answer: Answer, entries: usize) -> String {
+    let others = Answer::ALL.into_iter().filter(|a| *a != answer && a.fits(entries));
+    let others: Vec<&str> = others.map(Answer::name).collect();
+    format!("{taken}; if it is not, --task {}", others.join(" or "))
 }
 
 /// What is done to data before the model sees them, beyond what their format asks for.

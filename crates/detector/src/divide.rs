@@ -33,6 +33,12 @@ impl Share {
     /// All samples.
     pub(crate) const ALL: Self = Self { seed: 0, from: 0.0, to: 1.0 };
 
+    /// So many samples on average, of as many as there are; all if that is not known.
+    pub(crate) fn some(seed: u64, wanted: usize, count: Option<usize>) -> Self {
+        let to = count.map_or(1.0, |n| wanted as f64 / n.max(1) as f64);
+        Self { seed, from: 0.0, to: to.min(1.0) }
+    }
+
     /// Whether it has a sample.
     pub(crate) fn holds(&self, key: u64) -> bool {
         let place = random::position(self.seed, key);
@@ -129,6 +135,7 @@ mod tests {
         labels: false,
         uses_labels: false,
         features: false,
+        classes: false,
         keeps: None,
     };
 

@@ -57,6 +57,16 @@ pub enum Error {
         /// How many samples there are.
         samples: u64,
     },
+    /// A method on classes, and a model that has none.
+    #[error(
+        "the method {method} looks at the classes of a classifier, and the model was taken for {taken_for}"
+    )]
+    NoClasses {
+        /// The method.
+        method: String,
+        /// What the model was taken for.
+        taken_for: String,
+    },
     /// Calibration data that the method learnt from.
     #[error(
         "{data}: {:.0} % of the calibration samples are training samples; a detector that is calibrated on what it was \

@@ -59,9 +59,15 @@ pub struct ModelFacts {
     pub batch: Option<usize>,
     /// Entries of the output.
     pub outputs: usize,
-    /// What the output was taken for: classes, binary (one sigmoid), binary logit, labels or numbers.
+    /// What the output was taken for: classes, binary (one probability), binary logit, labels or numbers.
     #[serde(default)]
     pub answer: String,
+    /// How that is written: logits, probabilities or numbers.
+    #[serde(default)]
+    pub scale: String,
+    /// What the output was taken for and what told it, in words.
+    #[serde(default)]
+    pub taken_for: String,
     /// How many samples at once stay within the memory that was allowed.
     pub chunk: usize,
 }

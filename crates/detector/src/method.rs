@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use taste_choice::{Arguments, Entry};
 use taste_data::Samples;
-use taste_engine::Answer;
 use taste_graph::Id;
 
 use crate::{
@@ -50,6 +49,8 @@ pub struct Needs {
     pub uses_labels: bool,
     /// Whether it looks at the features before the last linear layer, or at a tensor that is named.
     pub features: bool,
+    /// Whether it looks at classes, so that a regressor or yes-or-no answers are nothing to it.
+    pub classes: bool,
     /// What it keeps of training rows in the file, if it keeps any.
     pub keeps: Option<&'static str>,
 }
@@ -134,8 +135,6 @@ pub struct Statistic {
     pub parts: Vec<Part>,
     /// Where a sample differs.
     pub map: Option<Map>,
-    /// What the output was taken for, if the method looked at that.
-    pub answer: Option<Answer>,
     /// What is worth knowing of the fit, for the manifest.
     pub facts: serde_json::Value,
     /// What the method found out about itself.
@@ -152,7 +151,6 @@ impl Statistic {
             novelty: None,
             parts: Vec::new(),
             map: None,
-            answer: None,
             facts: serde_json::Value::Null,
             findings: Vec::new(),
             rows: Vec::new(),

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use taste_engine::Answer;
 use taste_stats::conformal::Rule;
 
 use crate::Goal;
@@ -24,8 +25,11 @@ pub struct Settings {
     pub may_keep_rows: bool,
     /// The input that samples go to; by default the first that holds floats.
     pub input: Option<String>,
-    /// The output that the method looks at; by default the first that holds floats.
+    /// The output that the method looks at; by default that which looks most like an answer.
     pub output: Option<String>,
+    /// What the output holds; by default what its operators and its values tell.
+    #[serde(with = "named")]
+    pub task: Option<Answer>,
     /// The tensor that methods on features look at; by default the input of the last linear layer.
     pub features: Option<String>,
     /// The seed of every draw.
@@ -48,11 +52,28 @@ impl Default for Settings {
             may_keep_rows: true,
             input: None,
             output: None,
+            task: None,
             features: None,
             seed: 0,
             memory: 1 << 30,
             batch: None,
         }
+    }
+}
+
+/// Answers by their names.
+mod named {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use taste_engine::Answer;
+
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+    pub(super) fn serialize<S: Serializer>(task: &Option<Answer>, s: S) -> Result<S::Ok, S::Error> {
+        task.map(Answer::name).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Answer>, D::Error> {
+        let Some(name) = Option::<String>::deserialize(d)? else { return Ok(None) };
+        Answer::named(&name).map(Some).ok_or_else(|| D::Error::custom(format!("no task {name:?}")))
     }
 }
 

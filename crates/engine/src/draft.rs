@@ -4,6 +4,7 @@ use taste_graph::{Build, Dim, Graph, Id};
 
 use crate::{
     Batch, Error, How, LaplacianMethod, Metric, Model, Parts, Request, Target, Wants,
+    answer::{Ending, Known},
     derive::{Derivation, Job, Problem, Signs},
     error::request,
     memory,
@@ -18,7 +19,12 @@ pub struct Draft {
     graph: Graph,
     input: (String, Id),
     output: (String, Id),
-    head: Head,
+    pub(crate) head: Head,
+    /// The head before it was taken for anything.
+    pub(crate) as_found: Head,
+    pub(crate) known: Known,
+    /// The sizes of the output's axes behind the samples, as far as they are more than one.
+    pub(crate) places: Vec<usize>,
     dimension: usize,
     batch: Batch,
     laplacian_method: LaplacianMethod,
@@ -46,10 +52,25 @@ impl Model {
                 others.join(", ")
             )));
         }
-        Ok(Draft {
+        let output = problem.output.clone();
+        let graph = &problem.graph;
+        let known = Known {
+            entries: problem.head.entries,
+            ending: Ending::of(graph, &problem.head),
+            hint: self.hint(&output),
+            asked: asked.answer,
+            seen: None,
+        };
+        let shape = values.iter().find(|v| v.0 == output).map(|v| &graph.fact(v.1).shape);
+        let places = shape.into_iter().flat_map(|s| s.iter().skip(1)).map(|d| d.at(1));
+        let places = places.filter(|d| *d > 1).collect();
+        let mut draft = Draft {
             input: (name, x),
-            output: (problem.output.clone(), problem.head.output),
+            output: (output, problem.head.output),
             head: problem.head,
+            as_found: problem.head,
+            known,
+            places,
             dimension: problem.dimension,
             graph: problem.graph,
             metric: problem.metric,
@@ -58,7 +79,9 @@ impl Model {
             seed: asked.seed,
             memory: asked.memory,
             values,
-        })
+        };
+        draft.read()?;
+        Ok(draft)
     }
 }
 
@@ -126,9 +149,14 @@ impl Draft {
         self.graph.fact(self.input.1).shape[0]
     }
 
-    /// Entries of the output: classes of a classifier.
+    /// Entries of the logits: classes of a classifier.
     pub fn width(&self) -> usize {
         self.head.width
+    }
+
+    /// Entries of the output.
+    pub fn entries(&self) -> usize {
+        self.head.entries
     }
 
     /// Whether the output is class probabilities already.
@@ -136,7 +164,8 @@ impl Draft {
         self.head.softmax_inside
     }
 
-    /// What softmax is or would be applied to: N × K.
+    /// What the answer is read from: logits of classes, which softmax is or would be applied to, logits of labels, or the
+    /// numbers of a regressor. N × K.
     pub fn logits(&self) -> Id {
         self.head.logits
     }

@@ -45,6 +45,17 @@ pub enum Error {
         /// The method.
         method: String,
     },
+    /// An output holds answers at many places of a sample.
+    #[error(
+        "output {output:?} has {sizes} numbers a sample: it answers at many places, as segmentation, detection and \
+         sequence models do, and a detector watches one answer a sample"
+    )]
+    ManyPlaces {
+        /// The output.
+        output: String,
+        /// The sizes of its axes.
+        sizes: String,
+    },
     /// A derivative can't be built.
     #[error("{0}")]
     Derive(OpError),
@@ -90,6 +101,8 @@ pub enum ErrorKind {
     Request,
     /// All classes are asked for, and the Laplacian method estimates one.
     EveryClass,
+    /// The output holds answers at many places.
+    ManyPlaces,
     /// A derivative can't be built.
     Derivative,
     /// The engine can't be loaded, or fails.
@@ -107,6 +120,7 @@ impl Error {
             Self::Import { .. } => ErrorKind::Model,
             Self::Choice(_) | Self::Request(_) | Self::LaplacianMethod { .. } => ErrorKind::Request,
             Self::EveryClass { .. } => ErrorKind::EveryClass,
+            Self::ManyPlaces { .. } => ErrorKind::ManyPlaces,
             Self::Derive(_) => ErrorKind::Derivative,
             Self::Backend { .. } => ErrorKind::Backend,
             Self::Input { .. } | Self::Shape { .. } => ErrorKind::Input,

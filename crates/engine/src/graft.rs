@@ -205,7 +205,7 @@ impl Model {
             let shape = self.filled_shape(info, rows, plan.exported(), filled)?;
             shapes.insert(info.name.clone(), shape);
         }
-        let wanted = plan.output.map(str::to_owned).or_else(|| self.first_float_output());
+        let wanted = plan.output.map(str::to_owned).or_else(|| self.answer_output());
         let imported = import(self.onnx(), &wanted.into_iter().collect::<Vec<_>>(), &shapes)
             .map_err(|cause| self.import_error(cause))?;
         let (graph, inputs) = (&imported.graph, &imported.inputs);

@@ -21,6 +21,7 @@ mod draft;
 mod error;
 mod features;
 mod graft;
+mod hints;
 mod inspect;
 mod laplacian;
 mod memory;
@@ -34,7 +35,7 @@ mod target;
 mod value;
 mod view;
 
-pub use answer::Answer;
+pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};
 pub use cuts::LinearHead;
 pub use derive::{How, LAPLACIAN_METHODS};

@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Backend, Compiled, Error, LaplacianMethod, Metric, Target, Wants,
+    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Target, Wants,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
     memory,
@@ -26,8 +26,10 @@ pub struct Request {
     /// The function of the output; by default the probability of the most likely class, or the output
     /// itself if it has one entry.
     pub target: Option<Target>,
-    /// The output; by default the first that holds floats.
+    /// The output; by default that which looks most like an answer of those that hold floats.
     pub output: Option<String>,
+    /// What the output holds; by default what it looks like.
+    pub answer: Option<Answer>,
     /// Further outputs that stay in the graph, to be found by [`Draft::value`](crate::Draft::value).
     pub also: Vec<String>,
     /// The input to differentiate by; by default what [`Model::input`] says.
@@ -51,6 +53,7 @@ impl Default for Request {
         Self {
             target: None,
             output: None,
+            answer: None,
             also: Vec::new(),
             wrt: None,
             laplacian_method: LaplacianMethod::AUTO,
@@ -218,7 +221,7 @@ impl Model {
     pub(crate) fn problem(&self, asked: &Request) -> Result<Opened, Error> {
         let output = match &asked.output {
             Some(name) => Some(name.clone()),
-            None => self.first_float_output(),
+            None => self.answer_output(),
         };
         let wanted: Vec<String> = output.iter().chain(&asked.also).cloned().collect();
         let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
@@ -240,12 +243,6 @@ impl Model {
         asked.metric.check(problem.dimension)?;
         problem.metric = asked.metric.clone();
         Ok(Opened { problem, batch, values })
-    }
-
-    /// The first output that the file declares to hold floats.
-    pub(crate) fn first_float_output(&self) -> Option<String> {
-        let outputs = &self.onnx.proto.graph.as_ref()?.output;
-        outputs.iter().find(|o| taste_ops::declares_floats(o)).map(|o| o.name.clone())
     }
 }
 

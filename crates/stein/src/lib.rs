@@ -20,7 +20,6 @@ mod tail;
 pub use centre::{BASELINES, Centre};
 pub use field_check::{Denoising, FieldCheck, Identity, check_field};
 pub use method::{Stein, SteinMethod};
-pub use plan::taken_for;
 pub use precondition::{PRECONDITIONS, Precondition};
 pub use residual::{Adjusted, Residual, Subject};
 pub use residuals::{Raw, Residuals};

@@ -18,7 +18,7 @@ use crate::{
     health,
     laplacian_check::{self, COMPARED},
     operators,
-    plan::{Plan, taken_for},
+    plan::Plan,
     refused,
     residual::{self, Adjusted, Residual},
 };
@@ -368,7 +368,7 @@ fn facts(
 ) -> serde_json::Value {
     let Fit { settings, plan, precondition, .. } = fit;
     let taken = match settings.target {
-        None if settings.operator.uses_model() => taken_for(&job.draft),
+        None if settings.operator.uses_model() => job.draft.taken_for(),
         _ => String::new(),
     };
     json!({

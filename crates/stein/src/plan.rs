@@ -48,7 +48,7 @@ impl Plan {
 }
 
 fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggregate>), Error> {
-    let classes = draft.width();
+    let (has_classes, classes) = (draft.answer().has_classes(), draft.width());
     let is_every = |t: &Target| t.is_every_class();
     let own = settings.target.filter(|t| !is_every(t));
     let named = settings.target.is_some() || settings.aggregate.is_some();
@@ -61,7 +61,15 @@ fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggre
     }
     let predicted = || aggregates::parse("predicted");
     match (own, &settings.aggregate) {
-        (None, None) if !named && (classes < 2 || !settings.operator.uses_model()) => {
+        (None, None) if !named && (!has_classes || !settings.operator.uses_model()) => {
+            if draft.entries() > 1 && settings.operator.uses_model() {
+                return Err(refused(format!(
+                    "the method stein looks at the classes of a classifier or at one function of the output, and the model \
+                     was taken for {}: name one as the target, output:0 to output:{}",
+                    draft.taken_for(),
+                    draft.entries() - 1
+                )));
+            }
             Ok((Subject::Single(Target::output(0)), predicted()?))
         }
         (Some(target), None) => Ok((Subject::Single(target), predicted()?)),
@@ -82,27 +90,14 @@ fn subject(settings: &Settings, draft: &Draft) -> Result<(Subject, Arc<dyn Aggre
                 Some(aggregate) => Arc::clone(aggregate),
                 None => aggregates::parse(default)?,
             };
-            if classes < 2 {
+            if !has_classes {
                 return Err(refused(format!(
-                    "the aggregate {} is for a classifier, and the output {:?} is one number",
+                    "the aggregate {} is for a classifier, and the model was taken for {}",
                     aggregate.written(),
-                    draft.output_name()
+                    draft.taken_for()
                 )));
             }
             Ok((aggregate.subject(), aggregate))
         }
-    }
-}
-
-/// What the output of a model is taken for, in words.
-pub fn taken_for(draft: &Draft) -> String {
-    let (name, width) = (draft.output_name(), draft.width());
-    if width == 1 {
-        return format!("one number a sample: {name:?} as it is");
-    }
-    if draft.ends_in_softmax() {
-        format!("a classifier of {width} classes, as {name:?} is a softmax")
-    } else {
-        format!("a classifier of {width} classes: the softmax of {name:?}")
     }
 }

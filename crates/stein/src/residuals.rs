@@ -47,7 +47,7 @@ impl Residuals {
         let mut draft = model.draft(asked)?;
         let subject = match asked.target {
             Some(target) if !target.is_every_class() => Subject::Single(target),
-            None if draft.width() < 2 => Subject::Single(Target::output(0)),
+            None if !draft.answer().has_classes() => Subject::Single(Target::output(0)),
             _ => Subject::EveryClass,
         };
         let found =

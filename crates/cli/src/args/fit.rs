@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use taste_detector::Goal;
+use taste_engine::Answer;
 use taste_stats::conformal::Rule;
 
 use super::{DataArgs, RunArgs, choices};
@@ -35,7 +36,7 @@ pub(crate) struct FitArgs {
     pub(crate) calibration_labels: Option<String>,
     /// Repeat every setting of this detector, for a model that was trained again
     #[arg(long, value_name = "DETECTOR.onnx", conflicts_with_all = [
-        "method", "goal", "score_model", "target", "output", "features", "operator", "aggregate", "tail", "baseline",
+        "method", "goal", "score_model", "target", "output", "task", "features", "operator", "aggregate", "tail", "baseline",
         "precondition", "laplacian_method", "score_input", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
         "seed", "memory", "layout", "raw", "mean", "std", "resize", "crop", "filter", "pad", "columns", "exclude",
     ])]
@@ -53,9 +54,13 @@ pub(crate) struct FitArgs {
     /// classifier unless output:K is named [default: probs, the probability of every class; or the only output]
     #[arg(long, value_name = "TARGET", help_heading = "Method")]
     pub(crate) target: Option<String>,
-    /// The output that the method looks at [default: the first that holds floats]
+    /// The output that the method looks at [default: a softmax or sigmoid if there is one, else the first that holds floats]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     pub(crate) output: Option<String>,
+    /// What the output holds: classes (logits or probabilities of several), binary (one number for two classes), labels
+    /// (several yes-or-no answers) or numbers (a regressor) [default: what its operators and its values on data tell]
+    #[arg(long, value_name = "TASK", value_parser = task, help_heading = "Method")]
+    pub(crate) task: Option<Answer>,
     /// The tensor that methods on features look at [default: the input of the last linear layer]
     #[arg(long, value_name = "TENSOR", help_heading = "Method")]
     pub(crate) features: Option<String>,
@@ -117,6 +122,10 @@ pub(crate) struct FitArgs {
     /// Print the manifest as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn task(name: &str) -> Result<Answer, String> {
+    Answer::named(name).ok_or_else(|| "there are classes, binary, labels and numbers".to_owned())
 }
 
 /// What stands below the arguments: the tables, and examples.

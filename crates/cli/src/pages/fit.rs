@@ -32,8 +32,10 @@ pub(crate) fn fit(detector: &Detector, out: &Path, steps: &[(String, String)]) -
 
 /// The model, what it was taken for, and the method.
 fn lead(manifest: &Manifest) -> String {
-    let taken = manifest.method.facts["taken_for"].as_str();
-    let taken = taken.map_or_else(String::new, |t| format!(", which was taken for {t}"));
+    let taken = match manifest.model.taken_for.as_str() {
+        "" => String::new(),
+        taken => format!(", which was taken for {taken}"),
+    };
     format!("Made of {}{taken}. The method: {}.", manifest.model.file, manifest.method.written)
 }
 

@@ -1,6 +1,6 @@
 //! The end of a fit: the score is known, what is left is its decision and the file.
 
-use taste_engine::{Answer, Batch, Draft};
+use taste_engine::{Answer, Batch, Draft, Reading, Scale};
 use taste_graph::Id;
 use taste_onnx::proto::ModelProto;
 
@@ -77,7 +77,7 @@ impl Finish {
         let manifest = Manifest {
             format: FORMAT,
             taste: env!("CARGO_PKG_VERSION").to_owned(),
-            model: model_facts(job, prediction, &outputs, statistic.answer),
+            model: model_facts(job, prediction, &outputs),
             method: MethodFacts {
                 name: method.name().to_owned(),
                 written: method.written(),
@@ -198,16 +198,14 @@ fn prediction_name(draft: &Draft, statistic: &Statistic) -> String {
     if taken(name) { format!("model_{name}") } else { name.to_owned() }
 }
 
-fn model_facts(
-    job: &Job<'_>,
-    prediction: String,
-    outputs: &[(String, Id)],
-    answer: Option<Answer>,
-) -> ModelFacts {
+fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> ModelFacts {
     let draft = &job.draft;
-    let answer = match answer.unwrap_or_else(|| draft.answer()) {
-        Answer::Binary if !draft.ends_in_sigmoid() => "binary logit",
-        other => other.name(),
+    let Reading { answer, scale } = draft.reading();
+    let (answer, scale) = match (answer, scale) {
+        (Answer::Binary, Scale::Logits) => ("binary logit", "logits"),
+        (Answer::Numbers, _) => (answer.name(), "numbers"),
+        (_, Scale::Logits) => (answer.name(), "logits"),
+        (_, Scale::Probabilities) => (answer.name(), "probabilities"),
     };
     ModelFacts {
         file: job.model.name().to_owned(),
@@ -220,8 +218,10 @@ fn model_facts(
             Batch::Open => None,
             Batch::Fixed(rows) => Some(rows),
         },
-        outputs: draft.width(),
+        outputs: draft.entries(),
         answer: answer.to_owned(),
+        scale: scale.to_owned(),
+        taken_for: draft.taken_for(),
         chunk: job.settings.batch.unwrap_or_else(|| draft.chunk(outputs)),
     }
 }

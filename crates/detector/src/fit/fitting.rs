@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use taste_data::Samples;
 use taste_engine::{Model, Request};
 
-use super::{Fit, finish::Finish, plan::plan};
+use super::{Fit, finish::Finish, look, plan::plan};
 use crate::{
     Described, Detector, Error, Job, Profile, Settings, Split, Step,
     calibrate::Calibrated,
     divide::{Division, Share},
-    passes::{Contents, Gathered, Plan, Source, State},
+    passes::{Contents, Gathered, Plan, Source, State, Watch},
     refused,
 };
 
@@ -41,12 +41,16 @@ pub(super) struct Tally {
     pub(super) in_training: f64,
 }
 
+/// Samples whose outputs are looked at to see what they hold, on average.
+const LOOKED: usize = 64;
 /// Calibration data of which at least this share are training samples are refused.
 const MOST_IN_TRAINING: f64 = 0.5;
 
 enum Phase {
     /// The held-out data are counted.
     Count,
+    /// Some outputs are looked at, to see what they hold.
+    Look(Vec<Watch>),
     /// The method learns.
     Learn(Step),
     /// The score is known, and is calibrated.
@@ -63,6 +67,8 @@ pub struct Fitting<'f> {
     calibration: Option<&'f Described>,
     job: Job<'f>,
     division: Option<Division>,
+    /// The training samples whose outputs are looked at first.
+    looked: Share,
     phase: Phase,
     tally: Tally,
     /// The pass that is under way.
@@ -84,6 +90,7 @@ impl<'f> Fitting<'f> {
     ) -> Result<Self, Error> {
         let asked = request(fit.model, &fit.settings, train);
         let draft = fit.model.draft(&asked)?;
+        draft.check_single()?;
         let want = draft.sample_shape();
         for data in [Some(train), calibration].into_iter().flatten() {
             if data.sample_shape != want {
@@ -110,6 +117,7 @@ impl<'f> Fitting<'f> {
             calibration,
             job,
             division: None,
+            looked: Share::ALL,
             phase: Phase::Count,
             tally: Tally::default(),
             pass: None,
@@ -135,6 +143,24 @@ impl<'f> Fitting<'f> {
         let name = &self.held_out().name;
         let division = Division::new(name, available, apart, needs, &self.fit.settings)?;
         self.division = Some(division);
+        if self.job.draft.wants_a_look() {
+            let known = self.train.count.or((!apart).then_some(available));
+            self.looked = Share::some(self.fit.settings.seed, LOOKED, known);
+            self.phase = Phase::Look(look::watches(&mut self.job.draft)?);
+            return Ok(());
+        }
+        self.begin()
+    }
+
+    /// The method takes over.
+    fn begin(&mut self) -> Result<(), Error> {
+        let (needs, draft) = (self.fit.method.needs(), &self.job.draft);
+        if needs.classes && !draft.answer().has_classes() {
+            return Err(Error::NoClasses {
+                method: self.fit.method.name().to_owned(),
+                taken_for: draft.taken_for(),
+            });
+        }
         let step = self.fit.method.begin(&mut self.job)?;
         self.turn(step)
     }
@@ -193,6 +219,11 @@ impl<'f> Fitting<'f> {
                 let source = self.source(Split::Calibration);
                 Ok(Next::Pass(Plan::count(source, &self.held_out().sample_shape)))
             }
+            Phase::Look(watches) => {
+                let (draft, settings) = (&self.job.draft, &self.fit.settings);
+                let (purpose, source) = ("samples to see what the output holds", Source::Train);
+                Ok(Next::Pass(plan(draft, settings, purpose, source, self.looked, watches, true)?))
+            }
             Phase::Learn(Step::Pass { purpose, split, watches, .. }) => {
                 Ok(Next::Pass(split_plan(purpose, *split, watches, true)?))
             }
@@ -224,6 +255,12 @@ impl<'f> Fitting<'f> {
         self.check_apart(plan.source(), &seen)?;
         match std::mem::replace(&mut self.phase, Phase::Busy) {
             Phase::Count => self.divide(seen.taken()),
+            Phase::Look(_) => {
+                if let Some(glimpse) = look::glimpse(&seen) {
+                    self.job.draft.look(glimpse)?;
+                }
+                self.begin()
+            }
             Phase::Learn(Step::Pass { split, then, .. }) => {
                 self.count(split, &seen);
                 self.profile(split, seen.profile());
@@ -359,6 +396,7 @@ fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
     };
     Request {
         output: settings.output.clone(),
+        answer: settings.task,
         wrt: settings.input.clone(),
         seed: settings.seed,
         memory: settings.memory,

@@ -3,6 +3,7 @@
 mod counting;
 mod finish;
 mod fitting;
+mod look;
 mod plan;
 
 use std::{ops::ControlFlow, sync::Arc};

@@ -16,8 +16,12 @@ pub(crate) struct Head {
     pub(crate) output: Id,
     /// What softmax is or would be applied to.
     pub(crate) logits: Id,
-    /// Columns of a row.
+    /// Columns of the output.
+    pub(crate) entries: usize,
+    /// Columns of the logits.
     pub(crate) width: usize,
+    /// Whether the logits are those of classes.
+    pub(crate) has_classes: bool,
     /// Whether the output is softmax of the logits already.
     pub(crate) softmax_inside: bool,
 }
@@ -45,7 +49,8 @@ impl Head {
         let mut b = Build::new(graph);
         let matrix = [rows, Dim::from(width)];
         let (output, logits) = (b.reshape(output, &matrix)?, b.reshape(logits, &matrix)?);
-        Ok(Self { output, logits, width, softmax_inside: inside.is_some() })
+        let (has_classes, softmax_inside) = (width > 1, inside.is_some());
+        Ok(Self { output, logits, entries: width, width, has_classes, softmax_inside })
     }
 
     /// An entry of every row of a matrix: of a class, or of the likeliest one.
@@ -56,7 +61,7 @@ impl Head {
         class: Option<usize>,
     ) -> Result<Id, Error> {
         if let Some(k) = class {
-            Ok(self.column(b, matrix, k)?)
+            Ok(Self::column(b, matrix, k)?)
         } else {
             let mask = functions::first_max(b, self.logits, 1)?;
             let picked = b.mul(matrix, mask)?;
@@ -65,11 +70,11 @@ impl Head {
     }
 
     /// A column of a matrix.
-    pub(super) fn column(&self, b: &mut Build<'_>, matrix: Id, k: usize) -> Result<Id, Error> {
-        if k >= self.width {
+    pub(super) fn column(b: &mut Build<'_>, matrix: Id, k: usize) -> Result<Id, Error> {
+        let width = b.fact(matrix).shape[1].at(1);
+        if k >= width {
             return Err(request(format!(
-                "there is no class {k}: the output has {} entries, counted from 0",
-                self.width
+                "there is no class {k}: the output has {width} entries, counted from 0"
             )));
         }
         let column = b.push(Slice::along(1, Span { start: k, step: 1, len: 1 }), &[matrix])?;
@@ -79,17 +84,24 @@ impl Head {
 
     /// The target that users expect when they name none.
     pub(crate) fn default_target(&self) -> Target {
-        if self.width == 1 { Target::output(0) } else { Target::prob(None) }
+        if self.has_classes { Target::prob(None) } else { Target::output(0) }
     }
 
     /// Builds f: one scalar a sample, or one a class.
     pub(crate) fn build(&self, graph: &mut Graph, target: Target) -> Result<Id, Error> {
         let kind = target.kind();
-        if kind.needs_classes && self.width == 1 {
-            return Err(request(format!(
-                "target {target} needs an output with one entry a class, and this one has a single \
-                 entry: use output:0"
-            )));
+        if kind.needs_classes && !self.has_classes {
+            return Err(request(match self.entries {
+                1 => format!(
+                    "target {target} needs an output with one entry a class, and this one has a single entry: use \
+                     output:0"
+                ),
+                n => format!(
+                    "target {target} needs the classes of a classifier, and this output is {n} numbers or labels: use \
+                     output:0 to output:{}",
+                    n - 1
+                ),
+            }));
         }
         (kind.build)(self, &mut Build::new(graph), target.class())
     }

@@ -1,5 +1,6 @@
 //! Derivatives of small networks that are written down here.
 
+mod binary;
 mod common;
 mod convolutions;
 mod features;

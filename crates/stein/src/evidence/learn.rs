@@ -16,7 +16,6 @@ use super::{columns::Columns, density::ClassGaussian};
 use crate::{
     Error,
     fields::{Dct, Layout},
-    refused,
 };
 
 /// Training rows that densities are fitted to, and entries of them, at most.
@@ -74,12 +73,8 @@ pub(super) enum Input {
 }
 
 impl Subject {
-    pub(super) fn new(job: &mut Job<'_>, answer: Option<Answer>) -> Result<Self, Error> {
-        if let Some(answer) = answer {
-            fits(answer, job.draft.output_name(), job.draft.width())?;
-        }
-        let answer = answer.unwrap_or_else(|| job.draft.answer());
-        let values = job.draft.answer_values(answer)?;
+    pub(super) fn new(job: &mut Job<'_>) -> Result<Self, Error> {
+        let (answer, values) = (job.draft.answer(), job.draft.logits());
         let features = job.settings.features.as_deref();
         // A model without a linear layer is judged by its answers alone, unless features were asked for.
         let cuts = match job.draft.cuts(features) {
@@ -107,7 +102,7 @@ impl Subject {
             (_, Ok(layout)) => Kind::Image(layout),
             _ => Kind::Other,
         };
-        let width = job.draft.build().fact(values).shape[1].at(1);
+        let width = job.draft.width();
         Ok(Self { answer, values, width, cuts, has_hidden_layer, head, samples })
     }
 
@@ -201,38 +196,5 @@ impl Subject {
         let shape = job.draft.build().fact(id).shape.clone();
         let width: usize = shape.iter().skip(1).map(|d| d.at(1)).product();
         Ok(job.draft.build().reshape(id, &[shape[0], Dim::from(width)])?)
-    }
-}
-
-/// Whether an output of so many entries can hold what it is said to hold.
-fn fits(answer: Answer, name: &str, width: usize) -> Result<(), Error> {
-    match answer {
-        Answer::Classes if width < 2 => Err(refused(format!(
-            "{name:?} has one entry, and the logits of classes are two or more; one number that stands for two classes \
-             is a binary answer"
-        ))),
-        Answer::Binary if width != 1 => Err(refused(format!(
-            "{name:?} has {width} entries, and a binary answer is one; several are the logits of classes, or labels"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_an_output_can_not_hold_is_refused_by_its_name() {
-        for (answer, width, wanted) in [
-            (Answer::Classes, 1, "\"y\" has one entry"),
-            (Answer::Binary, 3, "\"y\" has 3 entries"),
-        ] {
-            let refusal = fits(answer, "y", width).expect_err("does not fit").to_string();
-            assert!(refusal.contains(wanted), "{refusal}");
-        }
-        for (answer, width) in [(Answer::Classes, 2), (Answer::Binary, 1), (Answer::Numbers, 3)] {
-            assert!(fits(answer, "y", width).is_ok());
-        }
     }
 }

@@ -20,7 +20,6 @@ use taste_detector::{
     finding,
     passes::{Gather, Gathered, Watch},
 };
-use taste_engine::Answer;
 use taste_graph::{Id, OpError};
 use taste_ops::functions;
 use taste_stats::{covariance::ledoit_wolf, linear::Cholesky, moments::Moments};
@@ -33,11 +32,11 @@ pub use kinds::{COMPONENTS, Component, Set};
 use learn::{Input, Learnt, Subject};
 
 /// The entry of the table of methods.
-pub const FAMILY: &dyn Family = &Taste { set: Set::Task, answer: None };
+pub const FAMILY: &dyn Family = &Taste { set: Set::Task };
 
 const CHOICE: Choice = Choice {
     name: "taste",
-    usage: "taste[:set=task|full|task0|full0][,as=classes|binary|labels|numbers]",
+    usage: "taste[:set=task|full|task0|full0]",
     about: "directed evidence: what matters to the model (task) or any novelty (full), at two forward passes, or one \
             (task0, full0); the default",
 };
@@ -58,8 +57,6 @@ const MAP: &str = "map";
 #[derive(Clone, Copy, Debug)]
 pub struct Taste {
     set: Set,
-    /// What the output holds, if it is not as it looks.
-    answer: Option<Answer>,
 }
 
 impl Entry for Taste {
@@ -79,17 +76,7 @@ impl Family for Taste {
                 }
             },
         };
-        let answer = match arguments.text("as") {
-            None => None,
-            Some(text) => {
-                let Some(found) = Answer::ALL.iter().find(|a| a.name() == text) else {
-                    let wanted = "classes, binary, labels or numbers";
-                    return Err(arguments.unfit("as", wanted, text).into());
-                };
-                Some(*found)
-            }
-        };
-        Ok(Arc::new(Self { set, answer }))
+        Ok(Arc::new(Self { set }))
     }
 }
 
@@ -99,8 +86,7 @@ impl Method for Taste {
     }
 
     fn written(&self) -> String {
-        let answer = self.answer.map_or_else(String::new, |a| format!(",as={}", a.name()));
-        format!("{}:set={}{answer}", CHOICE.name, self.set.name())
+        format!("{}:set={}", CHOICE.name, self.set.name())
     }
 
     fn needs(&self) -> Needs {
@@ -109,7 +95,7 @@ impl Method for Taste {
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
         let set = self.set;
-        let subject = Subject::new(job, self.answer)?;
+        let subject = Subject::new(job)?;
         let watches = subject.watches(job)?;
         Ok(Step::pass("training samples", Split::Fit, watches, move |job, seen| {
             let learnt = subject.learn(seen)?;
@@ -175,7 +161,6 @@ fn finish(job: &mut Job<'_>, of: &Fitted, seen: &Gathered) -> Result<Step, Error
     }
     let (score, harm) = terms.sum(job)?;
     let mut statistic = Statistic::new(score);
-    statistic.answer = Some(of.subject.answer);
     let names = |terms: &Terms| terms.components.iter().map(|c| c.name.to_owned()).collect();
     statistic.parts.push(part("evidence", harm, names(&terms), Role::Evidence, None));
     if !novel.ids.is_empty() {
@@ -188,7 +173,7 @@ fn finish(job: &mut Job<'_>, of: &Fitted, seen: &Gathered) -> Result<Step, Error
     statistic.parts.push(part("components", of.all, all, Role::Component, None));
     statistic.parts.extend(residuals(job, of, seen)?);
     statistic.parts.extend(drifts(job, of, seen)?);
-    statistic.facts = facts(job, of, &terms, &novel);
+    statistic.facts = facts(of, &terms, &novel);
     statistic.findings = findings(of, rows.nrows());
     with_map(job, of, statistic)
 }
@@ -307,7 +292,7 @@ fn drifts(job: &mut Job<'_>, of: &Fitted, seen: &Gathered) -> Result<Option<Part
     Ok(Some(part("drift", white, columns, Role::Drift, Some(baseline))))
 }
 
-fn facts(job: &Job<'_>, of: &Fitted, terms: &Terms, novel: &Terms) -> serde_json::Value {
+fn facts(of: &Fitted, terms: &Terms, novel: &Terms) -> serde_json::Value {
     let listed = |terms: &Terms| -> Vec<serde_json::Value> {
         let each = terms.components.iter().zip(&terms.tails);
         each.map(|(c, (q, m))| json!({ "name": c.name, "about": c.about, "q95": q, "excess": m }))
@@ -321,7 +306,6 @@ fn facts(job: &Job<'_>, of: &Fitted, terms: &Terms, novel: &Terms) -> serde_json
     };
     json!({
         "set": of.set.name(),
-        "taken_for": taken_for(job, subject),
         "evidence": listed(terms),
         "novelty": listed(novel),
         "cuts": subject.cuts.iter().map(|c| json!({ "tensor": c.name, "width": c.width })).collect::<Vec<_>>(),
@@ -333,21 +317,6 @@ fn facts(job: &Job<'_>, of: &Fitted, terms: &Terms, novel: &Terms) -> serde_json
         },
         "score_model": input,
     })
-}
-
-/// What the output was taken for, in words.
-fn taken_for(job: &Job<'_>, subject: &Subject) -> String {
-    let (name, width) = (job.draft.output_name(), job.draft.width());
-    match subject.answer {
-        Answer::Classes if job.draft.ends_in_softmax() => {
-            format!("a classifier of {width} classes, as {name:?} is a softmax")
-        }
-        Answer::Classes => format!("a classifier of {width} classes: the softmax of {name:?}"),
-        Answer::Binary => format!("a classifier of two classes: {name:?} is a sigmoid"),
-        Answer::Labels => format!("{width} yes-or-no answers: {name:?} is a sigmoid of each"),
-        Answer::Numbers if width == 1 => format!("a regressor: {name:?} is one number"),
-        Answer::Numbers => format!("a regressor: {name:?} is {width} numbers"),
-    }
 }
 
 fn findings(of: &Fitted, tails: usize) -> Vec<taste_detector::Finding> {

@@ -172,7 +172,7 @@ fn labels_regressors_and_sigmoids_fit_and_a_batch_is_judged() {
     ] {
         let detector = fit(&model, "taste", table(1500, 0.0, 1));
         let facts = &detector.manifest().method.facts;
-        let said = facts["taken_for"].as_str().expect("a sentence");
+        let said = &detector.manifest().model.taken_for;
         assert!(said.contains(taken), "{said}");
         let listed = facts["evidence"].as_array().expect("terms").len();
         assert_eq!(listed, terms, "{taken}: {}", facts["evidence"]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use taste_choice::{Arguments, Choice, Entry};
-use taste_detector::{Error, Family, Job, Method, Named, Needs, Statistic, Step, refused};
+use taste_detector::{Error, Family, Job, Method, Named, Needs, Statistic, Step};
 use taste_ops::functions;
 
 pub(super) const FAMILY: &dyn Family = &Msp { temperature: 1.0 };
@@ -44,17 +44,11 @@ impl Method for Msp {
     }
 
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { classes: true, ..Needs::default() }
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
         let (logits, rows) = (job.draft.logits(), job.draft.rows());
-        if job.draft.width() < 2 {
-            return Err(refused(format!(
-                "the method msp is for classifiers, and the output {:?} is one number",
-                job.draft.output_name()
-            )));
-        }
         let mut b = job.draft.build();
         let cooled = b.scale(logits, 1.0 / self.temperature)?;
         let probabilities = functions::softmax(&mut b, cooled, 1)?;

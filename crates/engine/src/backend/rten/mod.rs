@@ -3,6 +3,7 @@
 mod constants;
 mod convolution;
 mod cut;
+mod neutral;
 mod piece;
 mod spare;
 mod steps;
@@ -40,7 +41,9 @@ impl Backend {
 
 fn read(program: &Program<'_>, _library: Option<&Path>) -> Result<Arc<dyn Loaded>, Error> {
     check(program.graph, program.outputs)?;
-    let steps = Steps::new(&program.file()?, &program.names())?;
+    let mut file = program.file()?;
+    neutral::keep_axes(&mut file)?;
+    let steps = Steps::new(&file, &program.names())?;
     Ok(Arc::new(RtenModel { steps: Arc::new(steps) }))
 }
 

@@ -3,7 +3,7 @@
 use taste_choice::Choice;
 use taste_ops::functions;
 
-use crate::target::{Class, SoftmaxCurvature, Target, TargetKind};
+use crate::target::{Class, Head, SoftmaxCurvature, Target, TargetKind};
 
 pub(super) const KIND: &TargetKind = &TargetKind {
     choice: Choice { name: "energy", usage: "energy", about: "minus log-sum-exp of the logits" },
@@ -18,7 +18,7 @@ pub(super) const KIND: &TargetKind = &TargetKind {
         // log pₖ = zₖ − log Σ exp z for every k.
         let log_p = functions::log_softmax(b, head.logits, 1)?;
         let difference = b.sub(log_p, head.logits)?;
-        head.column(b, difference, 0)
+        Head::column(b, difference, 0)
     },
 };
 

@@ -4,7 +4,7 @@ use taste_choice::Choice;
 
 use crate::{
     error::request,
-    target::{Class, Target, TargetKind},
+    target::{Class, Head, Target, TargetKind},
 };
 
 pub(super) const KIND: &TargetKind = &TargetKind {
@@ -21,10 +21,10 @@ pub(super) const KIND: &TargetKind = &TargetKind {
     curvature_ignores_offset: false,
     softmax_curvature: None,
     build: |head, b, entry| match entry.unwrap_or(0) {
-        k if k < head.width => head.column(b, head.output, k),
+        k if k < head.entries => Head::column(b, head.output, k),
         k => Err(request(format!(
             "there is no output:{k}: the output of the model has {}",
-            match head.width {
+            match head.entries {
                 1 => "one entry, and there is output:0 alone".to_owned(),
                 n => format!("{n} entries, and there are output:0 to output:{}", n - 1),
             }

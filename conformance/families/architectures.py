@@ -1,0 +1,89 @@
+"""Published architectures with random weights: torchvision, timm, transformers."""
+
+import torch
+
+from families import Export, Table, ids, images
+from families.pytorch import to_onnx
+
+TORCHVISION, TIMM, TRANSFORMERS = (Table(n) for n in ("torchvision", "timm", "transformers"))
+TABLES = [TORCHVISION, TIMM, TRANSFORMERS]
+PICTURES = 300
+
+
+def pictures(table: Table, name: str, make, dynamo: bool, size: int = 32, holds: str = "classes"):
+    @table.add(name, holds)
+    def export() -> Export:
+        torch.manual_seed(0)
+        train, fresh = images(name, (3, size, size), PICTURES)
+        model = make().eval()
+        return Export(to_onnx(model, torch.from_numpy(train[:2]), dynamo), train, fresh)
+
+
+def torchvision(name: str, **options):
+    def make():
+        import torchvision
+
+        return getattr(torchvision.models, name)(weights=None, num_classes=10, **options)
+
+    return make
+
+
+def timm(name: str, **options):
+    def make():
+        import timm
+
+        return timm.create_model(name, pretrained=False, num_classes=10, **options)
+
+    return make
+
+
+pictures(TORCHVISION, "resnet18", torchvision("resnet18"), True)
+pictures(TORCHVISION, "mobilenet_v2", torchvision("mobilenet_v2"), False)
+pictures(TORCHVISION, "shufflenet_v2_x0_5", torchvision("shufflenet_v2_x0_5"), True)
+pictures(TIMM, "mobilenetv3_small_050", timm("mobilenetv3_small_050"), True)
+pictures(TIMM, "vit_tiny_patch16_224", timm("vit_tiny_patch16_224", img_size=32, depth=3), True)
+pictures(TIMM, "convnext_atto", timm("convnext_atto"), False)
+pictures(TIMM, "mixer_s32_224", timm("mixer_s32_224", img_size=32), False)
+
+
+class Logits(torch.nn.Module):
+    """The logits alone of a model that returns a record."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, x):
+        return self.body(x).logits
+
+
+def small(kind: str):
+    import transformers
+
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, num_labels=3)
+    if kind == "ViT":
+        return transformers.ViTForImageClassification(transformers.ViTConfig(image_size=32, patch_size=8, **sizes))
+    if kind == "DistilBERT":
+        config = transformers.DistilBertConfig(
+            vocab_size=100, dim=32, n_layers=2, n_heads=2, hidden_dim=64, num_labels=3, max_position_embeddings=32
+        )
+        return transformers.DistilBertForSequenceClassification(config)
+    config = transformers.BertConfig(vocab_size=100, max_position_embeddings=32, **sizes)
+    config._attn_implementation = "eager"
+    return transformers.BertForSequenceClassification(config)
+
+
+pictures(TRANSFORMERS, "ViTForImageClassification", lambda: Logits(small("ViT")), True)
+
+
+def of_ids(name: str, kind: str, dynamo: bool):
+    @TRANSFORMERS.add(name, "classes")
+    def export() -> Export:
+        torch.manual_seed(0)
+        train, fresh = ids(name, 100, 12)
+        model = Logits(small(kind)).eval()
+        return Export(to_onnx(model, torch.from_numpy(train[:2]), dynamo, names=["input_ids"]), train, fresh)
+
+
+of_ids("BertForSequenceClassification, token ids", "BERT", True)
+of_ids("DistilBertForSequenceClassification, token ids", "DistilBERT", True)
