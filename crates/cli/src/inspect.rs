@@ -81,31 +81,31 @@ fn score(args: &InspectArgs) -> Result<()> {
             found.samples, found.not_finite
         ),
     ]);
-    facts.row(["length".to_owned(), format!("{} on average", number(found.mean_norm))]);
+    facts.row(["norm".to_owned(), format!("{} on average", number(found.mean_norm))]);
     facts.row([
-        "mean".to_owned(),
+        "mean score".to_owned(),
         format!(
-            "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most (entry {})",
+            "{:.2} standard errors from zero (root mean square of {}), {:.1} at most (feature {})",
             found.mean.typical,
-            count(found.mean.functions, "entry"),
+            count(found.mean.functions, "feature"),
             found.mean.largest,
             found.mean.at
         ),
     ]);
     facts.row([
-        "size".to_owned(),
-        format!("{:.3} ± {:.3} times what the data ask for", found.scale, found.scale_error),
+        "scale".to_owned(),
+        format!("{:.3} ± {:.3} (1 if the score fits the data)", found.scale, found.scale_error),
     ]);
     for (title, waves) in [
-        ("random waves", &found.waves),
-        ("waves along entries", &found.columns),
-        ("waves along axes", &found.axes),
+        ("Stein identity, random directions", &found.waves),
+        ("Stein identity, single features", &found.columns),
+        ("Stein identity, principal axes", &found.axes),
     ] {
         if waves.functions > 0 {
             facts.row([
                 title.to_owned(),
                 format!(
-                    "{:.2} standard errors from zero in the root mean square of {}, {:.1} at most",
+                    "{:.2} standard errors from zero (root mean square of {} test functions), {:.1} at most",
                     waves.typical, waves.functions, waves.largest
                 ),
             ]);
@@ -113,9 +113,8 @@ fn score(args: &InspectArgs) -> Result<()> {
     }
     if let Some(denoising) = found.denoising {
         let (loss, gaussian) = (number(denoising.loss), number(denoising.gaussian));
-        let loss =
-            format!("a loss of {loss} an entry where it is taken out, {gaussian} with a Gaussian");
-        facts.row(["noise".to_owned(), loss]);
+        let loss = format!("{loss} a feature, {gaussian} with a Gaussian");
+        facts.row(["denoising loss".to_owned(), loss]);
     }
     facts.row(["verdict".to_owned(), found.verdict.clone()]);
     print(&facts.render(0))

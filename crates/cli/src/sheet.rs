@@ -65,7 +65,7 @@ pub(crate) fn facts(manifest: &Manifest) -> Table {
     if let Some(map) = &manifest.map {
         facts.row([
             "map".to_owned(),
-            format!("entries beyond {} stand out (alpha {})", number(map.threshold), map.alpha),
+            format!("values beyond ±{} are unusual (alpha {})", number(map.threshold), map.alpha),
         ]);
     }
     facts

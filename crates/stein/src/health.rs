@@ -63,24 +63,24 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     let spread = components.deviations[worst];
     let share = (means[worst] / spread).abs();
     let name = if means.len() == 1 {
-        "The mean residual".to_owned()
+        "the mean residual".to_owned()
     } else {
-        format!("The mean residual of class {worst}")
+        format!("the mean residual of class {worst}, the largest,")
     };
     let (level, verdict) = if ratio < by_chance(means.len()) {
-        (Level::Good, "as a score model that fits the data makes it")
+        (Level::Good, "The score model fits the data")
     } else if of.has_kinks && !(share > KINKS && of.score.is_some_and(is_off)) {
         (
             Level::Note,
-            "which a function with kinks (ReLU, max, the likeliest class) has even with the right score, as their \
-             curvature shows at no sample",
+            "Nothing to do: kinks of the model (ReLU, max, the likeliest class) move the mean residual even with the \
+             right score model",
         )
     } else if share < 0.25 {
-        (Level::Note, "so the score model is a little off")
+        (Level::Note, "The score model is a little off, too little to matter")
     } else {
         (
             Level::Warning,
-            "so the score model does not fit the data here, and a better one would see more",
+            "The score model does not fit the data, and shifts will be missed: try another one (gmm:10, kde, train)",
         )
     };
     let taken = match of.centre {
@@ -90,7 +90,7 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         Centre::Median => "; the adjustment takes the median off",
     };
     let message = format!(
-        "{name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations), {verdict}{taken}."
+        "{verdict}: {name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations){taken}."
     );
     Some(finding("stein identity", level, ratio, message))
 }
@@ -148,7 +148,11 @@ fn laplacian(of: &Evidence<'_>) -> Option<Finding> {
         let (level, verdict) = if apart < 3.0 {
             (Level::Good, "they agree")
         } else {
-            (Level::Warning, "they do not agree: please report the model")
+            (
+                Level::Warning,
+                "they do not agree. Are the samples on the scale that the model was trained on (0 to 1 or 0 to 255)? If \
+                 they are, please report the model",
+            )
         };
         let message = format!(
             "The exact Laplacian and an unbiased estimate of it lie {apart:.1} standard errors apart in the median: {verdict}."

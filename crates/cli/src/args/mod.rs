@@ -38,7 +38,7 @@ pub(crate) use train::{
 
 /// Does this input differ from the training data in a way that matters to this model?
 ///
-/// taste takes a trained model (ONNX) and its training data, and makes a detector of them: one ONNX file that says of every sample how far out it is for this model, with a p-value that means what it
+/// Out-of-distribution (OOD) detection and drift tests that know the model: taste takes a trained model (ONNX) and its training data, and makes a detector of them: one ONNX file that says of every sample how far out it is for this model, with a p-value that means what it
 /// says.
 #[derive(Parser)]
 #[command(

@@ -38,10 +38,10 @@ pub(super) fn bars(
             format!("{name}: {verdict}, p = {:.4}", sample.p_value),
             &in_deviations(&sample.map, deviations),
         )
-        .label("part of the map, in standard deviations of calibration samples")
+        .label("contribution, in standard deviations of calibration samples")
         .marks(
             format!(
-                "threshold: a part of ±{}, which the largest part of {} % of calibration samples stays below",
+                "threshold: ±{}, which the largest contribution of {} % of calibration samples stays below",
                 number(facts.threshold),
                 percent(1.0 - facts.alpha)
             ),
@@ -50,7 +50,7 @@ pub(super) fn bars(
         .note(format!(
             "{}Beyond the threshold: {}.",
             sample.parts.get("residual").map_or_else(String::new, |residual| format!(
-                "The parts add up to the residual, {}. ",
+                "The contributions add up to the residual, {}. ",
                 number(f64::from(*residual))
             )),
             beyond(&sample.map, names, facts.threshold)
@@ -58,11 +58,12 @@ pub(super) fn bars(
         .ranked(SHOWN);
         files::write(&sample.image, &figure.to_png()?)?;
     }
-    let figure = ranked("Columns by the size of their part".to_owned(), &overall.deviations())
-        .label("root mean square part, in standard deviations of calibration samples")
-        .level(1.0, "calibration data")
-        .note(format!("{} of {}.", count(overall.samples(), "sample"), args.data.display()))
-        .ranked(SHOWN);
+    let figure =
+        ranked("Columns by the size of their contribution".to_owned(), &overall.deviations())
+            .label("root mean square contribution, in standard deviations of calibration samples")
+            .level(1.0, "calibration data")
+            .note(format!("{} of {}.", count(overall.samples(), "sample"), args.data.display()))
+            .ranked(SHOWN);
     files::write(&args.out.join(OVERVIEW), &figure.to_png()?)?;
     Ok(explained.len() + 1)
 }

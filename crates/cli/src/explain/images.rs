@@ -21,7 +21,7 @@ pub(super) fn images(
     threshold: f64,
     options: &Options,
 ) -> Result<usize> {
-    const LABEL: &str = "part of the map";
+    const LABEL: &str = "contribution";
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;

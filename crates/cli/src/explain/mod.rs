@@ -75,7 +75,7 @@ struct Report<'a> {
     detector: &'a Path,
     data: &'a Path,
     samples: usize,
-    /// Entries beyond this stand out.
+    /// Entries beyond this are unusual.
     threshold: f64,
     maps: PathBuf,
     explained: Vec<Explained>,
@@ -237,7 +237,7 @@ fn render(report: &Report<'_>, is_image: bool) -> String {
     let mut text = String::new();
     if !is_image {
         let mut overall = Table::default().right(&[1, 2]);
-        overall.row(["column", "part (SD)", "mean size"]);
+        overall.row(["column", "contribution (SD)", "mean size"]);
         for part in &report.overall {
             let deviations = part.deviations.map_or_else(String::new, |d| format!("{d:.2}"));
             overall.row([part.name.clone(), deviations, number(f64::from(part.value))]);
@@ -250,7 +250,7 @@ fn render(report: &Report<'_>, is_image: bool) -> String {
     let with_reasons = report.explained.iter().any(|s| !s.reasons.is_empty());
     let mut head = vec!["sample", "score", "p", "flag", &beyond];
     head.extend(with_reasons.then_some("reasons"));
-    head.push("largest parts");
+    head.push("largest contributions");
     samples.row(head);
     for sample in &report.explained {
         let shown = |p: &Part| {

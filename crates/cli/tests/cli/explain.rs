@@ -141,7 +141,7 @@ fn parts_of_a_table_are_told_in_calibration_deviations() {
         "{ratio:?}"
     );
     let text = place.ok("explain detector.onnx moved.npy -o out -q").out;
-    assert!(text.starts_with("column   part (SD)  mean size\nentry 2"), "{text}");
+    assert!(text.starts_with("column   contribution (SD)  mean size\nentry 2"), "{text}");
     assert!(text.contains(" SD ("), "{text}");
 }
 

@@ -26,29 +26,31 @@ pub(super) fn problem(check: &FieldCheck, joint: &Joint, fitted: Option<f64>) ->
     let (n, idle) = (check.samples - check.not_finite, check.denoising.map_or(0.0, |_| IDLE));
     if !mean.holds(idle, n) {
         return Some(format!(
-            "The mean of entry {} of the score is {:.1} standard errors from zero: the model puts its mass elsewhere.",
+            "The mean score of feature {} is {:.1} standard errors from zero: the score model puts its mass elsewhere than the \
+             data.",
             mean.at, mean.largest
         ));
     }
     if !joint.holds(fitted) {
         return Some(format!(
-            "The means of all {} entries of the score are {:.2} standard errors from zero in the root mean square: the \
-             model puts its mass elsewhere.",
+            "The mean scores of all {} features are {:.2} standard errors from zero (root mean square): the score model \
+             puts its mass elsewhere than the data.",
             mean.functions,
             joint.typical()
         ));
     }
     let waves = [
-        (&check.waves, n, "a random wave".to_owned()),
-        (&check.columns, n, format!("a wave along entry {}", check.columns.at)),
-        (&check.axes, n - n / 2, format!("a wave along principal axis {}", check.axes.at + 1)),
+        (&check.waves, n, "in a random direction".to_owned()),
+        (&check.columns, n, format!("along feature {}", check.columns.at)),
+        (&check.axes, n - n / 2, format!("along principal axis {}", check.axes.at + 1)),
     ];
     let worst = waves.iter().filter(|(found, n, _)| !found.holds(idle, *n));
     let worst = worst.max_by(|a, b| a.0.largest.total_cmp(&b.0.largest));
     worst.map(|(found, _, what)| {
         format!(
-            "Location and size are right, but {what} is off by {:.1} standard errors: the shape of the density is not \
-             that of the data.",
+            "Location and scale are right, but {what} the Stein identity is off by {:.1} standard errors: the density has \
+             another shape than the data. A mixture, kernels or a trained score model follow shapes that a Gaussian \
+             can't.",
             found.largest
         )
     })
@@ -60,7 +62,8 @@ fn size(check: &FieldCheck, is_fitted: bool) -> String {
     let shrinkage = check.score["shrinkage"].as_f64().filter(|s| *s > 0.0);
     let why = match shrinkage {
         _ if !is_fitted || scale <= 0.0 => {
-            "look at its coordinates, its noise level and its sign".to_owned()
+            "check the coordinates that it takes samples in, its noise level and its sign"
+                .to_owned()
         }
         Some(intensity) if scale < 1.0 => format!(
             "its correlations are shrunk by {intensity:.2}, so that it is wider than the data; more samples need less \
@@ -70,9 +73,9 @@ fn size(check: &FieldCheck, is_fitted: bool) -> String {
         _ => "the fitted density is narrower than the data, as with too few samples".to_owned(),
     };
     let size = match check.denoising {
-        None => format!("The score is {scale:.2} times the size that the data ask for"),
+        None => format!("The score is {scale:.2} times as large as the data imply"),
         Some(found) => format!(
-            "The score is {scale:.3} times the size that the data ask for, off by {:.0} % of what it is beyond the noise",
+            "The score is {scale:.3} times as large as the data imply, off by {:.0} % of what it is beyond the noise",
             100.0 * (scale - 1.0).abs() / found.loss.min(1.0)
         ),
     };
