@@ -25,6 +25,9 @@ enum Shown {
 const MOST_NUMBERS: usize = 16;
 
 impl<'a> Predictions<'a> {
+    /// None are shown.
+    pub(crate) const NONE: Self = Self { shown: Shown::Numbers(0), names: &[] };
+
     pub(crate) fn of(detector: &'a Detector) -> Self {
         let model = &detector.manifest().model;
         let shown = match (&*model.answer, model.outputs) {

@@ -147,7 +147,10 @@ impl<'a> Sheet<'a> {
                 parts.push((&part.name, at));
             }
         }
-        let predictions = Predictions::of(detector);
+        let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        let is_npy = args.out.as_deref().is_some_and(ends_in);
+        // Columns of an array have no names, and keep their places.
+        let predictions = if is_npy { Predictions::NONE } else { Predictions::of(detector) };
         columns.extend(predictions.columns());
         let taken: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();
         for name in &args.keep {
@@ -155,8 +158,6 @@ impl<'a> Sheet<'a> {
             let own = if taken.contains(name) { format!("data_{name}") } else { name.clone() };
             columns.push(Column::new(own, Kind::Text));
         }
-        let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-        let is_npy = args.out.as_deref().is_some_and(ends_in);
         let named = data.row_name(0).is_some() && !is_npy;
         columns.extend(named.then(|| Column::new("file", Kind::Text)));
         let format = if args.with.json { TextFormat::Jsonl } else { TextFormat::Csv };

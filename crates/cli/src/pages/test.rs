@@ -58,7 +58,7 @@ fn single(
     let mut page = page
         .verdict(tone(shift), sentence(&one::verdict(shift, report)), detail)
         .section(effect(batch, report, detector));
-    if let Some(section) = beside_training(&shift.data) {
+    if let Some(section) = beside_training(&shift.remarks) {
         page = page.section(section);
     }
     if !shift.reasons.is_empty() {

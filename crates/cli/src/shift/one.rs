@@ -33,7 +33,7 @@ pub(super) fn render(
     if let Some(found) = &shift.estimate {
         facts.row(["answers".to_owned(), answers(found)]);
     }
-    for line in look::lines(&shift.data) {
+    for line in look::lines(&shift.remarks) {
         facts.row(["data".to_owned(), line]);
     }
     if let Some(note) = ordinary(shift) {

@@ -66,7 +66,7 @@ fn arrays_idx_files_and_folders_are_the_same_data() {
     assert_eq!(place.array("a.npy"), place.array("b.npy"));
     assert_eq!(place.array("a.npy"), place.array("c.npy"));
     let table = place.ok("score detector.onnx new -q").out;
-    assert!(table.starts_with("index,residual,score,p_value,flag,file\n"), "{table}");
+    assert!(table.starts_with("index,residual,score,p_value,flag,prediction,file\n"), "{table}");
     assert!(table.lines().nth(3).unwrap().ends_with("new/002.png"), "{table}");
     // An image alone is a set of one.
     assert_eq!(place.ok("score detector.onnx new/002.png -q").out.lines().count(), 2);

@@ -149,7 +149,7 @@ fn data_beside_the_training_data_are_told() {
     assert!(run.err.contains("data: column 2: 0.25 in all 200 samples"), "{}", run.err);
     let report = place.run("test detector.onnx odd.npy --json");
     let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
-    let remarks = report["batches"][0]["data"].as_array().unwrap();
+    let remarks = report["batches"][0]["remarks"].as_array().unwrap();
     assert_eq!(remarks.len(), 2, "{remarks:?}");
     assert!(remarks.iter().any(|r| r["matter"] == "out_of_range" && r["name"] == "column 3"));
     assert!(place.run("test detector.onnx odd.npy").out.contains("data     column"));

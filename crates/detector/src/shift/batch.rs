@@ -87,7 +87,7 @@ pub struct Shift {
     /// What is worth knowing beside that.
     pub notes: Vec<Note>,
     /// What a look at each column or channel beside the training data tells, the most samples first.
-    pub data: Vec<Remark>,
+    pub remarks: Vec<Remark>,
     /// What each term of the score adds to the effect of a shift, the largest first.
     pub reasons: Vec<Reason>,
     /// What decides nothing.
@@ -237,7 +237,7 @@ impl<'d> Batch<'d> {
             permutations: found.permutations,
             estimate: manifest.errors.as_ref().and_then(|e| e.estimate(own.iter().copied())),
             notes: self.notes(repeated),
-            data: self.comparison.as_ref().map_or_else(Vec::new, Comparison::remarks),
+            remarks: self.comparison.as_ref().map_or_else(Vec::new, Comparison::remarks),
             reasons: Vec::new(),
             information: Information {
                 tests: tests(self.detector, &reference, &batch, (permutations, self.seed))?,
