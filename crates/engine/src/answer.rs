@@ -138,6 +138,8 @@ pub(crate) struct Known {
     /// What the user says it holds.
     pub(crate) asked: Option<Answer>,
     pub(crate) seen: Option<Glimpse>,
+    /// What it was found to hold before.
+    pub(crate) found: Option<Reading>,
 }
 
 impl Known {
@@ -148,10 +150,13 @@ impl Known {
             Ending::Affine => self.hint != Some(Hint::Classes),
             Ending::Other => false,
         };
-        !tells && self.seen.is_none()
+        !tells && self.seen.is_none() && self.found.is_none()
     }
 
     pub(crate) fn reading(&self) -> Reading {
+        if let Some(found) = self.found {
+            return found;
+        }
         let sums = self.entries > 1 && self.seen.is_some_and(|s| s.sums_to_one());
         let within = self.seen.is_some_and(|s| s.is_within_one()) && self.ending != Ending::Affine;
         let several = self.entries > 1;
@@ -181,7 +186,7 @@ impl Known {
 
 impl Head {
     /// The same output, taken for what a reading says.
-    fn read(self, b: &mut Build<'_>, reading: Reading) -> Result<Self, OpError> {
+    pub(crate) fn read(self, b: &mut Build<'_>, reading: Reading) -> Result<Self, OpError> {
         let (rows, entries) = (b.fact(self.output).shape[0], Dim::from(self.entries));
         let inside = functions::sigmoid_argument(b.graph_mut(), self.output);
         let inside = inside.map(|z| b.reshape(z, &[rows, entries])).transpose()?;
@@ -230,6 +235,12 @@ impl Draft {
     /// What the output was taken for to hold.
     pub fn answer(&self) -> Answer {
         self.reading().answer
+    }
+
+    /// Whether logits have a level beside their differences: logarithms of probabilities have none, and their energy is zero.
+    pub fn has_level(&self) -> bool {
+        let Reading { answer, scale } = self.reading();
+        answer != Answer::Classes || scale == Scale::Logits || self.head.softmax_inside
     }
 
     /// Whether only values can tell what the output holds.
@@ -321,8 +332,14 @@ impl Draft {
 mod tests {
     use super::*;
 
-    const OPEN: Known =
-        Known { entries: 3, ending: Ending::Other, hint: None, asked: None, seen: None };
+    const OPEN: Known = Known {
+        entries: 3,
+        ending: Ending::Other,
+        hint: None,
+        asked: None,
+        seen: None,
+        found: None,
+    };
 
     fn read(known: Known) -> (Answer, Scale) {
         let Reading { answer, scale } = known.reading();

@@ -39,7 +39,7 @@ impl Model {
     /// The model as a graph to build upon. The target and the wants of the request do not matter yet.
     pub fn draft(&self, asked: &Request) -> Result<Draft, Error> {
         let Opened { problem, batch, values } =
-            self.problem(&Request { target: None, ..asked.clone() })?;
+            self.problem(&Request { target: None, reading: None, ..asked.clone() })?;
         let (name, x) = (problem.wrt(), problem.x);
         let others: Vec<String> =
             problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name).collect();
@@ -60,6 +60,7 @@ impl Model {
             hint: self.hint(&output),
             asked: asked.answer,
             seen: None,
+            found: asked.reading,
         };
         let shape = values.iter().find(|v| v.0 == output).map(|v| &graph.fact(v.1).shape);
         let places = shape.into_iter().flat_map(|s| s.iter().skip(1)).map(|d| d.at(1));

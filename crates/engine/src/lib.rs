@@ -15,6 +15,7 @@
 
 mod answer;
 mod backend;
+mod batch;
 mod cuts;
 mod derive;
 mod draft;

@@ -6,7 +6,7 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Target, Wants,
+    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Reading, Target, Wants, batch,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
     memory,
@@ -30,6 +30,9 @@ pub struct Request {
     pub output: Option<String>,
     /// What the output holds; by default what it looks like.
     pub answer: Option<Answer>,
+    /// What the output was found to hold, as [`Draft::reading`](crate::Draft::reading) says; by default several numbers are
+    /// logits unless a softmax made them.
+    pub reading: Option<Reading>,
     /// Further outputs that stay in the graph, to be found by [`Draft::value`](crate::Draft::value).
     pub also: Vec<String>,
     /// The input to differentiate by; by default what [`Model::input`] says.
@@ -54,6 +57,7 @@ impl Default for Request {
             target: None,
             output: None,
             answer: None,
+            reading: None,
             also: Vec::new(),
             wrt: None,
             laplacian_method: LaplacianMethod::AUTO,
@@ -87,12 +91,17 @@ pub struct InputInfo {
 impl Model {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self { name: path.display().to_string(), onnx: taste_onnx::Model::open(path)? })
+        Ok(Self::read(path.display().to_string(), taste_onnx::Model::open(path)?))
     }
 
     /// Reads bytes; external data is not reachable.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Error> {
-        Ok(Self { name: name.to_owned(), onnx: taste_onnx::Model::from_bytes(bytes, None)? })
+        Ok(Self::read(name.to_owned(), taste_onnx::Model::from_bytes(bytes, None)?))
+    }
+
+    fn read(name: String, mut onnx: taste_onnx::Model) -> Self {
+        batch::add_axis(&mut onnx.proto);
+        Self { name, onnx }
     }
 
     /// A model that is in memory, under a name for messages.
@@ -239,7 +248,7 @@ impl Model {
         let float = outputs.into_iter().find(|(name, id)| is_wanted(name) && is_float(id));
         let (name, id) =
             float.ok_or_else(|| request(format!("{}: no output holds floats", self.name)))?;
-        let mut problem = Problem::new(graph, x, (&name, id), asked.target)?;
+        let mut problem = Problem::new(graph, x, (&name, id), asked.target, asked.reading)?;
         asked.metric.check(problem.dimension)?;
         problem.metric = asked.metric.clone();
         Ok(Opened { problem, batch, values })

@@ -13,6 +13,7 @@ mod inspect;
 mod mixed;
 mod models;
 mod operators;
+mod outputs;
 mod pages;
 mod score;
 mod shift;

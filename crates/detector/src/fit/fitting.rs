@@ -161,6 +161,7 @@ impl<'f> Fitting<'f> {
                 taken_for: draft.taken_for(),
             });
         }
+        self.job.asked.reading = Some(draft.reading());
         let step = self.fit.method.begin(&mut self.job)?;
         self.turn(step)
     }

@@ -9,8 +9,8 @@ use std::{collections::HashSet, sync::Arc};
 use taste_graph::{Build, Dim, Graph, Id, OpError, diff};
 
 use crate::{
-    Accuracy, Error, LaplacianKind, LaplacianMethod, Metric, Parts, Target, Wants, error::request,
-    names, target::Head,
+    Accuracy, Error, LaplacianKind, LaplacianMethod, Metric, Parts, Reading, Target, Wants,
+    error::request, names, target::Head,
 };
 pub(crate) use auto::first_that_suits;
 pub(crate) use frontier::{Cut, cut, mixed};
@@ -99,6 +99,7 @@ impl Problem {
         x: Id,
         output: (&str, Id),
         target: Option<Target>,
+        reading: Option<Reading>,
     ) -> Result<Self, Error> {
         let dimension = graph.fact(x).shape[1..]
             .iter()
@@ -128,6 +129,10 @@ impl Problem {
                 output.0
             )));
         }
+        let head = match reading {
+            Some(reading) => head.read(&mut Build::new(&mut graph), reading)?,
+            None => head,
+        };
         Self::with_head(graph, x, (output.0, head.output), head, target, dimension)
     }
 

@@ -86,6 +86,7 @@ impl Components {
         score: Option<Id>,
     ) -> Result<(), Error> {
         let (answer, values) = (subject.answer, subject.values);
+        let has_level = job.draft.has_level();
         let mut b = job.draft.build();
         if !answer.has_classes() {
             if let Some(doubt) = answers::doubt(&mut b, answer, values)? {
@@ -100,7 +101,9 @@ impl Components {
             if let Some(doubt) = answers::doubt(&mut b, answer, values)? {
                 self.values.push((kinds::R, doubt));
             }
-            self.values.push((kinds::E, answers::energy(&mut b, values)?));
+            if has_level {
+                self.values.push((kinds::E, answers::energy(&mut b, values)?));
+            }
             // Without a head to read from, all directions count.
             if let Some(q3) = self.get(kinds::Q3) {
                 self.values.push((kinds::QT, q3));
