@@ -13,6 +13,7 @@ use crate::{
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
+    standard,
 };
 
 /// Samples in a file or folder, or in several.
@@ -53,7 +54,7 @@ impl Dataset {
         } else {
             vec![formats::open_file(path, options)?]
         };
-        let name = path.display().to_string();
+        let name = standard::shown(path);
         let prepared = |source: Box<dyn Source>| {
             let facts = source.facts();
             if let (Some(column), None, None) = (options.keep.first(), &facts.columns, &facts.taken)
@@ -121,6 +122,11 @@ impl Dataset {
             let facts = part.source.facts();
             facts.columns.is_some() || facts.taken.is_some()
         })
+    }
+
+    /// The columns of a table that can come along as text.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.parts.first().map_or_else(Vec::new, |part| part.source.facts().texts.clone())
     }
 
     /// Options that name the columns which these samples are made of, so that other tables are read by the names of

@@ -120,6 +120,9 @@ pub struct DataFacts {
     pub calibrated: usize,
     /// Held-out samples whose entries or values were not finite.
     pub not_finite: usize,
+    /// What the samples looked like, by column or channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<crate::Profile>,
 }
 
 /// A value beside the score.

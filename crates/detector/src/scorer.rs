@@ -106,6 +106,11 @@ impl Detector {
         self.start_with(engine, with_map, false)
     }
 
+    /// The same with the model's own output beside the scores.
+    pub fn start_with_prediction(&self, engine: &Engine, with_map: bool) -> Result<Scorer, Error> {
+        self.start_with(engine, with_map, true)
+    }
+
     /// The same with the model's own output beside the scores, and without maps.
     pub fn start_predicting(&self, engine: &Engine) -> Result<Scorer, Error> {
         self.start_with(engine, false, true)

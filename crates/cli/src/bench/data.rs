@@ -11,7 +11,7 @@ use taste_zoo::{
     evaluation::{Set, Truth, group_of},
 };
 
-use crate::{args::BenchArgs, detect::tell_skipped, fit, tell};
+use crate::{args::BenchArgs, detect::tell_skipped, tell};
 
 /// The model and what is compared on it.
 pub(super) struct Data<'a> {

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use taste_detector::{Decision, Detector, Manifest, Role};
+use taste_detector::{Decision, Detector, Manifest, Remark, Role};
 use taste_report::{Histogram, Page, Section, Table};
 use taste_stats::beta_binomial;
 
-use crate::{files, sheet, tell};
+use crate::{files, look, sheet, tell};
 
 /// The flag that asks for a page.
 #[derive(Args)]
@@ -200,6 +200,15 @@ fn histogram(
         Some(threshold) => figure.threshold(shown(threshold), "flagged from here on"),
         None => figure,
     }
+}
+
+/// What a look at each column or channel beside the training data tells, if that is anything.
+fn beside_training(remarks: &[Remark]) -> Option<Section> {
+    if remarks.is_empty() {
+        return None;
+    }
+    let lines = look::lines(remarks).into_iter().map(|line| (String::new(), line));
+    Some(Section::new("The data beside the training data").table(&facts(lines)))
 }
 
 /// Commands, each with what it is for.

@@ -15,6 +15,7 @@ mod fit;
 mod images;
 mod import;
 mod inspect;
+mod mixed;
 mod models;
 mod operators;
 mod outputs;

@@ -14,7 +14,7 @@ use super::{
     drawn::Draw,
     state::{Counts, Kept},
 };
-use crate::{Engine, Error, refused};
+use crate::{Engine, Error, Profile, profile::Grouping, refused};
 
 /// Goes through a part of the data for a plan: the rows from a first one on, up to some end.
 ///
@@ -55,6 +55,7 @@ impl<'p> Worker<'p> {
         };
         let state = State {
             contents: Contents::default(),
+            profile: Profile::default(),
             plan: plan.id(),
             counts: Counts::default(),
             kept: Vec::new(),
@@ -161,7 +162,11 @@ impl<'p> Worker<'p> {
     ) -> Result<(), Error> {
         let parts = self.plan.parts();
         let of = |output: &Option<usize>| output.map_or(input, |i| &outputs[i]);
-        input.outer_iter().for_each(|sample| self.state.contents.add(sample.iter()));
+        let grouping = Grouping::of(&parts.sample_shape);
+        for sample in input.outer_iter() {
+            self.state.contents.add(sample.iter());
+            self.state.profile.add(grouping, sample.iter());
+        }
         let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
                 if !usable_input(&input.row(i), parts.fills) {
