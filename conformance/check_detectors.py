@@ -39,6 +39,9 @@ DETECTORS = [
     ("zoo/sklearn/mlp_regressor_relu", ["--method", "taste"]),
     ("golden/legacy/cnn_relu_avg", ["--method", "taste:set=full", "--map"]),
 ]
+# What says nothing of random networks: their answers hardly move with the sample, so that divergences of them are what
+# rounding leaves, and some classes are never answered. check_scores.py has these on networks that were trained.
+TRAINED = ("kl-matching", "she")
 
 
 def taste(program: Path, *arguments) -> str:
@@ -120,10 +123,10 @@ def check(program: Path, case: Path, flags: list[str], folder: Path) -> list[str
 def main() -> int:
     arguments = stock.arguments(__doc__)
     listed = json.loads(taste(arguments.taste.resolve(), "list", "methods", "--json"))
-    # The second network answers one class alone, and what needs answers that are right finds none of the others.
     detectors = DETECTORS + [
         (case, ["--method", entry["name"], *(["--labels", "labels.npy"] if "labels" in entry["needs"].split(", ") else [])])
         for entry in listed[0]["entries"]
+        if entry["name"] not in TRAINED
         for case in ("golden/legacy/mlp_relu", "golden/legacy/cnn_relu_avg")
     ]
     failed = 0

@@ -191,7 +191,7 @@ pub const KINDS: &[Kind] = &[
             about: "What `taste corrupt` does to data; severities are 1 to 5, or `mixed` for all in turns.",
         },
         title: "Corruptions",
-        entries: || taste_zoo::CORRUPTIONS.iter().map(|c| c.choice).collect(),
+        entries: || taste_zoo::CORRUPTIONS.iter().map(|e| e.choice.into()).collect(),
     },
 ];
 
