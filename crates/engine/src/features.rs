@@ -12,6 +12,8 @@ use crate::{Draft, Error, error::request};
 pub struct Feature {
     /// Where it is in the graph: N × width.
     pub id: Id,
+    /// The same as the model has it, in the shape that it has there, or what it was averaged from.
+    pub raw: Id,
     /// Its name in the model's file, or whose argument it is.
     pub name: String,
     /// Entries of one row.
@@ -40,7 +42,7 @@ impl Draft {
             )));
         };
         let shape = [self.rows(), Dim::from(width)];
-        Ok(Feature { id: self.build().reshape(id, &shape)?, name, width })
+        Ok(Feature { id: self.build().reshape(id, &shape)?, raw: id, name, width })
     }
 
     /// Why the answer has no derivative by [`Self::input`] that tells anything, if so: a node in between has no rule, or all of
