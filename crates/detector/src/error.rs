@@ -57,6 +57,14 @@ pub enum Error {
         /// How many samples there are.
         samples: u64,
     },
+    /// Data without labels, for a method that needs them.
+    #[error("the method {method} needs labels, and the samples of {data} have none")]
+    NoLabels {
+        /// The method.
+        method: String,
+        /// The data.
+        data: String,
+    },
     /// A method on classes, and a model that has none.
     #[error(
         "the method {method} looks at the classes of a classifier, and the model was taken for {taken_for}"
@@ -168,6 +176,7 @@ impl Error {
             Self::Data(_)
             | Self::TooFew(_)
             | Self::Missing { .. }
+            | Self::NoLabels { .. }
             | Self::InTraining { .. }
             | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
