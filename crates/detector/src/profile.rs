@@ -184,9 +184,9 @@ mod tests {
         let (mut a, mut b, mut all) = (Profile::default(), Profile::default(), Profile::default());
         for (i, sample) in [[1.0, f32::NAN], [-2.0, 5.0], [7.0, 6.0]].iter().enumerate() {
             if i == 0 {
-                a.add(grouping, sample)
+                a.add(grouping, sample);
             } else {
-                b.add(grouping, sample)
+                b.add(grouping, sample);
             }
             all.add(grouping, sample);
         }

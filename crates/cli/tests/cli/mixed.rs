@@ -1,7 +1,8 @@
 //! Tables as people have them: ids, dates, words, missing values, in several files, from standard input.
 
 use std::{
-    io::Write,
+    fmt::Write as _,
+    io::Write as _,
     process::{Command, Stdio},
 };
 
@@ -20,13 +21,15 @@ fn table(rows: &Array2<f32>, town: impl Fn(usize) -> &'static str) -> String {
     for (i, row) in rows.axis_iter(Axis(0)).enumerate() {
         let class = ["no", "perhaps", "yes"][i % 3];
         let day = 1 + i % 28;
-        text += &format!(
-            "u{i},2024-05-{day:02},{},{},{},{},{class}\n",
+        writeln!(
+            text,
+            "u{i},2024-05-{day:02},{},{},{},{},{class}",
             row[0],
             row[1],
             town(i),
             row[3]
-        );
+        )
+        .unwrap();
     }
     text
 }
@@ -94,7 +97,7 @@ fn superfluous_columns_are_left_out_with_a_note() {
     let rows = samples(500, 0.0, 3);
     let mut text = "when,age,income,height,weight,town\n".to_owned();
     for row in rows.axis_iter(Axis(0)) {
-        text += &format!("2024-05-17,{},{},{},{},Ulm\n", row[0], row[1], row[2], row[3]);
+        writeln!(text, "2024-05-17,{},{},{},{},Ulm", row[0], row[1], row[2], row[3]).unwrap();
     }
     place.text("train.csv", &text);
     let fit = FIT.replace(" --labels target", "");
@@ -113,7 +116,7 @@ fn missing_values_that_stop_a_fit_are_named() {
         let mut text = "age,income,height,weight\n".to_owned();
         for (i, row) in rows.axis_iter(Axis(0)).enumerate() {
             let age = if i % every == 0 { String::new() } else { row[0].to_string() };
-            text += &format!("{age},{},{},{}\n", row[1], row[2], row[3]);
+            writeln!(text, "{age},{},{},{}", row[1], row[2], row[3]).unwrap();
         }
         place.text(name, &text);
     };
@@ -175,7 +178,7 @@ fn several_files_and_standard_input_are_data() {
     assert_eq!(place.ok("score detector.onnx part-1.csv part-2.csv --keep id -q").out, want);
     assert_eq!(place.ok("score detector.onnx part-*.csv --keep id -q").out, want);
     place.fails("score detector.onnx gone-*.csv", "gone-*.csv: there is no such file or folder");
-    let json: String = lines[1..]
+    let json: Vec<String> = lines[1..]
         .iter()
         .map(|line| {
             let cells: Vec<&str> = line.split(',').collect();
@@ -185,6 +188,7 @@ fn several_files_and_standard_input_are_data() {
             )
         })
         .collect();
+    let json = json.concat();
     for text in [&all, &json] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_taste"))
             .args(["score", "detector.onnx", "-", "--keep", "id", "-q"])

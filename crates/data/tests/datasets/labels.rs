@@ -65,7 +65,7 @@ fn labels_stay_with_their_rows_where_some_are_left_out() {
     let file = folder.put("y.csv", "10\n11\n12\n13\n14\n");
     let set = set.with_labels(&Labels::open(&file, &[]).unwrap()).unwrap();
     assert_eq!(all(&set).unwrap().labels, Some(vec![10, 12, 13, 14]));
-    let column = Labels::column(&[path.clone()], "y", true, &[]).unwrap();
+    let column = Labels::column(std::slice::from_ref(&path), "y", true, &[]).unwrap();
     assert!(column.values()[3].is_nan());
     assert_eq!(column.values()[4].to_bits(), 14f64.to_bits());
     column.check_count(5, "t.csv").unwrap();
