@@ -28,6 +28,8 @@ MODULES = ["scikit_learn", "boosted", "pytorch", "architectures", "keras_models"
 # Scores are logarithms of small differences: what single precision leaves of them is relative to a score as it commonly is.
 TOLERANCE_OF_SCORES = 2e-3
 SECONDS = 300
+# Characters of a sentence in the table.
+SHOWN = 240
 
 
 def families() -> list[Family]:
@@ -173,12 +175,13 @@ def judge(program: Path, family: Family) -> dict:
 
 
 def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    text = " ".join(text.replace("|", "\\|").split())
+    return text if len(text) <= SHOWN else text[:SHOWN] + " …"
 
 
 def page(rows: list[dict]) -> str:
     counts = {kind: sum(r["result"] == kind for r in rows) for kind in dict.fromkeys(r["result"] for r in rows)}
-    listed = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    listed = ", ".join(f"{count}: {kind}" for kind, count in counts.items())
     meant = sum(r["holds"] == "refused" for r in rows)
     lines = [
         "# Models as they are exported",
@@ -188,14 +191,18 @@ def page(rows: list[dict]) -> str:
         "What `taste fit --model M --data D -o detector.onnx` makes of models of every family, with nothing else said, and",
         "`taste score` of fresh samples. Models have random weights or were fitted on data that the script draws. *Works* means",
         "that the model's own output in the detector is that of the model in ONNX Runtime to 1e-4, that scores of the embedded",
-        "engine are those of the detector in ONNX Runtime, and that the output was taken for what it holds. From",
+        "engine are those of the detector in ONNX Runtime, and that the output was taken for what it holds. *Wrong* is whatever",
+        "came out otherwise. From",
         "",
         "```",
         "pip install -r conformance/requirements-families.txt",
         "python conformance/model_families.py --taste target/release/taste --out docs/results/models.md",
         "```",
         "",
-        f"{len(rows)} models: {listed}. {meant} of them have no answer that a detector could watch, and are to be refused.",
+        "With `--only` and `--rows` some models are run again and the rows of the others stay, so that rows may be of several",
+        "builds.",
+        "",
+        f"{len(rows)} models. {listed}. {meant} of them have no answer that a detector could watch, and are to be refused.",
         "",
         "| library | model | result | taken for, or what was said |",
         "|---|---|---|---|",
@@ -211,18 +218,24 @@ def main() -> int:
     parser.add_argument("--taste", type=Path, required=True, help="the program")
     parser.add_argument("--out", type=Path, help="where to write the page")
     parser.add_argument("--only", default="", help="names or libraries that contain one of these words, separated by commas")
+    parser.add_argument("--rows", type=Path, help="a file for results, from which those that are not run again are taken")
     parser.add_argument("--keep", type=Path, help="a folder in which to leave models and samples")
     arguments = parser.parse_args()
-    rows = []
+    rows, known = [], {}
+    if arguments.rows and arguments.rows.exists():
+        known = {(r["library"], r["name"]): r for r in json.loads(arguments.rows.read_text())}
     for family in families():
         wanted = [w for w in arguments.only.split(",") if w]
         if wanted and not any(w.lower() in f"{family.library} {family.name}".lower() for w in wanted):
+            rows.extend(filter(None, [known.get((family.library, family.name))]))
             continue
         if arguments.keep:
             keep(family, arguments.keep)
         row = judge(arguments.taste.resolve(), family)
         rows.append(row)
         print(f"{row['result']:<24} {row['library']}: {row['name']}   {row.get('taken_for') or row['words']}", flush=True)
+    if arguments.rows:
+        arguments.rows.write_text(json.dumps(rows, indent=1))
     if arguments.out:
         arguments.out.write_text(page(rows))
     works = sum(r["result"].startswith("works") for r in rows)

@@ -75,10 +75,11 @@ classifier("LogisticRegression, two classes", linear_model.LogisticRegression(),
 classifier("LogisticRegression with ZipMap", linear_model.LogisticRegression(max_iter=1000), zipmap=True)
 classifier("StandardScaler, LogisticRegression", pipeline.make_pipeline(preprocessing.StandardScaler(), LOGISTIC))
 classifier(
-    "RobustScaler, MinMaxScaler, LinearSVC",
-    pipeline.make_pipeline(preprocessing.RobustScaler(), preprocessing.MinMaxScaler(), svm.LinearSVC()),
+    "RobustScaler, MinMaxScaler, SGDClassifier",
+    pipeline.make_pipeline(preprocessing.RobustScaler(), preprocessing.MinMaxScaler(), linear_model.SGDClassifier(random_state=0)),
     zipmap=True,
 )
+classifier("LinearSVC", svm.LinearSVC(), zipmap=True)
 classifier("PolynomialFeatures, LogisticRegression", pipeline.make_pipeline(preprocessing.PolynomialFeatures(2), LOGISTIC))
 classifier(
     "QuantileTransformer, LogisticRegression",

@@ -1,6 +1,7 @@
 //! The kinds of things that users choose.
 
-use taste_choice::{Choice, Entry, unknown};
+use taste_choice::{Arguments, Choice, Entry, unknown};
+use taste_detector::{Family, Named, Needs};
 use taste_stein::{BASELINES, PRECONDITIONS, TAILS, aggregates::AGGREGATES, operators::OPERATORS};
 
 use crate::{methods, score_models};
@@ -13,7 +14,52 @@ pub struct Kind {
     /// Its heading.
     pub title: &'static str,
     /// Its entries.
-    pub entries: fn() -> Vec<Choice>,
+    pub entries: fn() -> Vec<Listed>,
+}
+
+/// An entry as tables show it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// What it is and how it is written.
+    pub choice: Choice,
+    /// What else is known of it, by the heading of a column: all entries of a kind have the same.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+impl From<Choice> for Listed {
+    fn from(choice: Choice) -> Self {
+        Self { choice, facts: Vec::new() }
+    }
+}
+
+fn listed<E: Entry>(entries: &[E]) -> Vec<Listed> {
+    entries.iter().map(|e| (*e.choice()).into()).collect()
+}
+
+/// A method, with its source, what it costs and what it needs.
+fn listed_method(family: &dyn Family) -> Listed {
+    let about = family.about();
+    let mut arguments = Arguments::new("method", family.choice().usage, None);
+    let needs = family.read(&mut arguments, &Named::new()).map(|m| m.needs()).unwrap_or_default();
+    let facts = vec![
+        ("from", about.paper.to_owned()),
+        ("fit", about.fit.to_owned()),
+        ("score", about.score.to_owned()),
+        ("needs", needed(needs)),
+    ];
+    Listed { choice: *family.choice(), facts }
+}
+
+fn needed(needs: Needs) -> String {
+    let parts = [
+        needs.classes.then_some("classes"),
+        needs.labels.then_some("labels"),
+        needs.uses_labels.then_some("labels if there are any"),
+        needs.features.then_some("features"),
+        needs.keeps.is_some().then_some("training rows in the file"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
 impl Entry for Kind {
@@ -25,9 +71,13 @@ impl Entry for Kind {
 /// Every kind.
 pub const KINDS: &[Kind] = &[
     Kind {
-        choice: Choice { name: "methods", usage: "methods", about: "What a detector computes." },
+        choice: Choice {
+            name: "methods",
+            usage: "methods",
+            about: "What a detector computes. A fit costs passes over the training samples, a score forward passes.",
+        },
         title: "Methods",
-        entries: || methods().iter().map(|m| *m.choice()).collect(),
+        entries: || methods().into_iter().map(listed_method).collect(),
     },
     Kind {
         choice: Choice {
@@ -36,7 +86,7 @@ pub const KINDS: &[Kind] = &[
             about: "s(x) ≈ ∇ log p(x) of the training data, for the method `stein`.",
         },
         title: "Score models",
-        entries: || score_models().table().iter().map(|f| f.choice).collect(),
+        entries: || score_models().table().iter().map(|f| f.choice.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -45,7 +95,7 @@ pub const KINDS: &[Kind] = &[
             about: "The function f of the model, for derivatives and for the method `stein`.",
         },
         title: "Targets",
-        entries: || taste_engine::TARGETS.iter().map(|t| *t.choice()).collect(),
+        entries: || listed(taste_engine::TARGETS),
     },
     Kind {
         choice: Choice {
@@ -54,7 +104,7 @@ pub const KINDS: &[Kind] = &[
             about: "What the method `stein` makes of f and s.",
         },
         title: "Stein operators",
-        entries: || OPERATORS.iter().map(|o| o.choice).collect(),
+        entries: || OPERATORS.iter().map(|e| e.choice.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -63,7 +113,7 @@ pub const KINDS: &[Kind] = &[
             about: "How the method `stein` joins the residuals of all classes.",
         },
         title: "Aggregates",
-        entries: || AGGREGATES.iter().map(|a| a.choice).collect(),
+        entries: || AGGREGATES.iter().map(|e| e.choice.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -72,7 +122,7 @@ pub const KINDS: &[Kind] = &[
             about: "The metric of the operator, for the method `stein`.",
         },
         title: "Preconditions",
-        entries: || PRECONDITIONS.iter().map(|p| p.0).collect(),
+        entries: || PRECONDITIONS.iter().map(|e| e.0.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -81,7 +131,7 @@ pub const KINDS: &[Kind] = &[
             about: "What the method `stein` takes off residuals.",
         },
         title: "Baselines",
-        entries: || BASELINES.iter().map(|b| b.0).collect(),
+        entries: || BASELINES.iter().map(|e| e.0.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -90,7 +140,7 @@ pub const KINDS: &[Kind] = &[
             about: "Which values are far out, for the method `stein`.",
         },
         title: "Tails",
-        entries: || TAILS.iter().map(|t| t.0).collect(),
+        entries: || TAILS.iter().map(|e| e.0.into()).collect(),
     },
     Kind {
         choice: Choice {
@@ -99,12 +149,12 @@ pub const KINDS: &[Kind] = &[
             about: "How second derivatives are computed.",
         },
         title: "Laplacian methods",
-        entries: || taste_engine::LAPLACIAN_METHODS.iter().map(|m| *m.choice()).collect(),
+        entries: || listed(taste_engine::LAPLACIAN_METHODS),
     },
     Kind {
         choice: Choice { name: "backends", usage: "backends", about: "What runs graphs." },
         title: "Backends",
-        entries: || taste_engine::BACKENDS.iter().map(|b| *b.choice()).collect(),
+        entries: || listed(taste_engine::BACKENDS),
     },
     Kind {
         choice: Choice {
@@ -113,7 +163,7 @@ pub const KINDS: &[Kind] = &[
             about: "Files that data are read from.",
         },
         title: "Formats",
-        entries: || taste_data::FORMATS.iter().map(|f| *f.choice()).collect(),
+        entries: || listed(taste_data::FORMATS),
     },
     Kind {
         choice: Choice {
@@ -122,7 +172,7 @@ pub const KINDS: &[Kind] = &[
             about: "What `taste evaluate` says of a detector, each with an interval at 95 %.",
         },
         title: "Metrics",
-        entries: || taste_zoo::METRICS.iter().map(|m| m.choice).collect(),
+        entries: || taste_zoo::METRICS.iter().map(|e| e.choice.into()).collect(),
     },
     Kind {
         choice: Choice {

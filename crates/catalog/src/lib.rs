@@ -13,6 +13,6 @@ mod kinds;
 mod methods;
 mod page;
 
-pub use kinds::{KINDS, Kind, kind};
+pub use kinds::{KINDS, Kind, Listed, kind};
 pub use methods::{method, methods, score_models};
 pub use page::page;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::KINDS;
+use crate::{KINDS, Listed};
 
 /// All tables as one page: `docs/choices.md`.
 pub fn page() -> String {
@@ -13,12 +13,22 @@ pub fn page() -> String {
         // Writing to a string never fails.
         let _ = write!(
             text,
-            "\n## {}\n\n{}\n\n| written | what it is |\n|---|---|\n",
+            "\n## {}\n\n{}\n\n| written | what it is |",
             kind.title, kind.choice.about
         );
-        for choice in (kind.entries)() {
+        let entries = (kind.entries)();
+        let columns = entries.first().map_or(&[][..], |e| &e.facts);
+        for (heading, _) in columns {
+            let _ = write!(text, " {heading} |");
+        }
+        let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(columns.len()));
+        for Listed { choice, facts } in entries {
             let usage = choice.usage.replace('|', "\\|");
-            let _ = writeln!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));
+            let _ = write!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));
+            for (_, fact) in facts {
+                let _ = write!(text, " {} |", fact.replace('|', "\\|"));
+            }
+            text.push('\n');
         }
     }
     text

@@ -20,7 +20,10 @@ fn the_page_of_choices_is_up_to_date() {
 fn every_entry_says_what_it_is() {
     for kind in taste_catalog::KINDS {
         let mut names = std::collections::HashSet::new();
-        for choice in (kind.entries)() {
+        let entries = (kind.entries)();
+        for taste_catalog::Listed { choice, facts } in &entries {
+            assert_eq!(facts.len(), entries[0].facts.len(), "{}", choice.name);
+            assert!(facts.iter().all(|f| !f.1.is_empty()), "{}", choice.name);
             assert!(names.insert(choice.name), "{}: {} twice", kind.choice.name, choice.name);
             assert!(!choice.about.is_empty() && !choice.about.contains('\n'), "{choice:?}");
             assert!(

@@ -73,6 +73,7 @@ fn detection(error: &Detection) -> Option<String> {
         Detection::TooFew(_) => " (--alpha)",
         Detection::NoMaps => ": fit it again with --map to see where a sample differs",
         Detection::KeepsRows { .. } => " (--no-rows)",
+        Detection::NoLabels { .. } => " (--labels)",
         Detection::NoClasses { .. } => " (--task, --output)",
         _ => return None,
     };

@@ -1,5 +1,7 @@
 //! `taste list`.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use serde::Serialize;
 use taste_catalog::{KINDS, Kind};
@@ -21,6 +23,9 @@ struct Line {
     name: &'static str,
     usage: &'static str,
     about: &'static str,
+    /// What else is known, by heading.
+    #[serde(flatten)]
+    facts: BTreeMap<&'static str, String>,
 }
 
 pub(crate) fn run(args: &ListArgs) -> Result<()> {
@@ -39,14 +44,24 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
 }
 
 fn listed(kind: &Kind) -> Listed {
-    let line = |c: taste_choice::Choice| Line { name: c.name, usage: c.usage, about: c.about };
+    let line = |e: taste_catalog::Listed| Line {
+        name: e.choice.name,
+        usage: e.choice.usage,
+        about: e.choice.about,
+        facts: e.facts.into_iter().collect(),
+    };
     Listed { kind: kind.choice.name, entries: (kind.entries)().into_iter().map(line).collect() }
 }
 
 fn render(kind: &Kind) -> String {
     let mut rows = Table::default();
-    for choice in (kind.entries)() {
+    for taste_catalog::Listed { choice, facts } in (kind.entries)() {
+        let known: Vec<String> =
+            facts.iter().map(|(what, fact)| format!("{what}: {fact}")).collect();
         rows.row([choice.usage, choice.about]);
+        if !known.is_empty() {
+            rows.row(["", &known.join("; ")]);
+        }
     }
     format!("{}: {}\n\n{}", kind.choice.name, kind.choice.about, rows.render(2))
 }

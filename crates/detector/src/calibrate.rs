@@ -17,9 +17,12 @@ use crate::{
 /// Numbers that are kept of calibration samples, as a reference for batches and for the scale of maps.
 const KEPT: usize = 400_000;
 
-/// Scores on different engines agree to this share of themselves. Calibration scores are taken as that much larger, so that
-/// samples that are alike, as all are where a softmax is saturated, are alike for all engines.
-pub(crate) const TOLERANCE: f32 = 1e-4;
+/// Scores on different engines agree to this share of themselves, or of their spread where that is less. Calibration scores
+/// are taken as that much larger, so that samples that are alike, as all are where a softmax is saturated, are alike for all
+/// engines.
+const TOLERANCE: f32 = 1e-4;
+/// What single precision leaves of a score that hardly varies.
+const LEAST_TOLERANCE: f32 = 5e-7;
 
 /// Values that are kept of every column of a table, and the most columns that a table may have for that.
 const KEPT_OF_COLUMN: usize = 2000;
@@ -34,8 +37,10 @@ const SIZES: &str = "sizes of the map";
 
 /// What the calibration pass gave.
 pub(crate) struct Calibrated {
-    /// Larger by [`TOLERANCE`]; NaN where there is none.
+    /// Larger by the tolerance; NaN where there is none.
     pub(crate) scores: Vec<f32>,
+    /// The share of themselves that scores are taken as larger.
+    pub(crate) tolerance: f32,
     /// Those of the novelty, likewise.
     pub(crate) novelty: Option<Vec<f32>>,
     /// Samples whose score is no number.
@@ -116,15 +121,29 @@ pub(crate) fn watches(
     Ok(watches)
 }
 
+/// The share of themselves that scores are taken as larger: less where they lie far from zero and close together.
+fn tolerance(scores: impl Iterator<Item = f32>) -> f32 {
+    let finite: Vec<f64> = scores.filter(|s| s.is_finite()).map(f64::from).collect();
+    let at = |p: f64| Quantile::Linear.of(&finite, p).unwrap_or(0.0);
+    let (spread, size) = (at(0.95) - at(0.05), at(0.5).abs());
+    if spread <= 0.0 || spread >= size {
+        return TOLERANCE;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a share")]
+    let share = (spread / size) as f32;
+    (TOLERANCE * share).max(LEAST_TOLERANCE)
+}
+
 impl Calibrated {
     /// What a pass with [`watches`] gave.
     pub(crate) fn of(statistic: &Statistic, seen: &Gathered) -> Result<Self, Error> {
-        let larger = |s: &f32| if s.is_finite() { s + TOLERANCE * s.abs() } else { f32::NAN };
-        let numbers = |name: &str| -> Result<Vec<f32>, Error> {
+        let numbers = |name: &str, tolerance: f32| -> Result<Vec<f32>, Error> {
+            let larger = |s: &f32| if s.is_finite() { s + tolerance * s.abs() } else { f32::NAN };
             Ok(seen.rows(name)?.values.iter().map(larger).collect())
         };
-        let scores = numbers(SCORE)?;
-        let novelty = statistic.novelty.map(|_| numbers(NOVELTY)).transpose()?;
+        let tolerance = tolerance(seen.rows(SCORE)?.values.iter().copied());
+        let scores = numbers(SCORE, tolerance)?;
+        let novelty = statistic.novelty.map(|_| numbers(NOVELTY, tolerance)).transpose()?;
         let not_finite = scores.iter().filter(|s| s.is_nan()).count();
         let reference = Reference { rows: seen.rows(REFERENCE)?.values.clone() };
         let margins = seen.rows(COLUMNS).ok().map(|drawn| Margins::of(&drawn.values));
@@ -141,7 +160,7 @@ impl Calibrated {
                 Some((MapReference { deviations: map.deviations.clone(), largest }, scale))
             }
         };
-        Ok(Self { scores, novelty, not_finite, reference, margins, maps })
+        Ok(Self { scores, tolerance, novelty, not_finite, reference, margins, maps })
     }
 
     /// The thresholds of score and novelty; none for what does not flag.

@@ -45,6 +45,14 @@ pub enum Error {
         /// What it keeps.
         rows: String,
     },
+    /// Data without labels, for a method that needs them.
+    #[error("the method {method} needs labels, and the samples of {data} have none")]
+    NoLabels {
+        /// The method.
+        method: String,
+        /// The data.
+        data: String,
+    },
     /// A method on classes, and a model that has none.
     #[error(
         "the method {method} looks at the classes of a classifier, and the model was taken for {taken_for}"
@@ -139,9 +147,11 @@ impl Error {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Data(_) | Self::TooFew(_) | Self::InTraining { .. } | Self::Parts(_) => {
-                ErrorKind::Data
-            }
+            Self::Data(_)
+            | Self::TooFew(_)
+            | Self::NoLabels { .. }
+            | Self::InTraining { .. }
+            | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,
             Self::File(_) | Self::NoMaps => ErrorKind::Detector,
             Self::Cancelled => ErrorKind::Cancelled,

@@ -44,7 +44,7 @@ pub use job::{Described, Job};
 pub use manifest::{
     Baseline, DataFacts, Decision, FORMAT, Manifest, MapFacts, MethodFacts, ModelFacts, PartFacts,
 };
-pub use method::{Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
+pub use method::{About, Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
 pub use progress::{Progress, Stage};
 pub use reference::{MapReference, Margins, Reference};
 pub use scorer::{Novelty, Scorer, Scores};

@@ -212,8 +212,22 @@ pub struct KeptRows {
     pub width: usize,
 }
 
+/// What a table says of a method beside what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Who it comes from.
+    pub paper: &'static str,
+    /// Passes over the training samples that a fit takes before the calibration, each at one forward pass of the model.
+    pub fit: &'static str,
+    /// What the score of a sample costs, in forward passes of the model.
+    pub score: &'static str,
+}
+
 /// An entry of the table of methods.
 pub trait Family: Entry + Send + Sync {
+    /// What a table says of it beside what it is.
+    fn about(&self) -> About;
+
     /// The options beyond its arguments that it understands, by name.
     fn options(&self) -> &'static [&'static str] {
         &[]

@@ -62,6 +62,7 @@ impl Detector {
         let decision = &mut manifest.decision;
         (decision.threshold, decision.novelty_threshold) = found;
         decision.alpha = Some(alpha);
+        decision.tolerance = f64::from(calibrated.tolerance);
         decision.rule = rule.to_string();
         manifest.map = calibrated.map_facts(&manifest.settings)?;
         manifest.data.calibration = Some(samples.name().to_owned());

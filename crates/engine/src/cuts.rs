@@ -15,6 +15,8 @@ const AT_ONCE: usize = 256;
 pub struct LinearHead {
     /// One row a feature, one column a class.
     pub weights: ndarray::Array2<f64>,
+    /// What the values are without features, one a class.
+    pub bias: ndarray::Array1<f64>,
 }
 
 /// A tensor that everything goes through.
@@ -132,6 +134,22 @@ impl Draft {
         Ok(places.filter(|i| i + 1 < layers.len()).map(|i| layers[i]).collect())
     }
 
+    /// What a pooling over all places makes the features of, if one does: N × channels × height × width.
+    pub fn before_pooling(&self, feature: &Feature) -> Option<Id> {
+        let before = self.waists().into_iter().rfind(|w| w.spatial.is_some_and(|s| s != [1, 1]))?;
+        let graph = self.graph();
+        let channels = graph.fact(before.id).shape[1].as_fixed()?;
+        let is_before = graph.node_index(before.id) < graph.node_index(feature.raw);
+        (is_before && usize::try_from(channels) == Ok(feature.width)).then_some(before.id)
+    }
+
+    /// What a value would be if a tensor that it was made of were another one of the same shape.
+    pub fn instead(&mut self, tensor: Id, other: Id, value: Id) -> Result<Id, Error> {
+        let (graph, x) = (self.graph().clone(), self.input());
+        let mut b = self.build();
+        Ok(b.graph_mut().absorb(&graph, &[(tensor, other), (x, x)], &[value])?[0])
+    }
+
     /// A tensor as one row a sample: averaged over space, or over the places of a sequence.
     fn pooled(&mut self, id: Id) -> Result<Feature, Error> {
         let name = self.values.iter().find(|(_, value)| *value == id).map(|(name, _)| name.clone());
@@ -155,7 +173,7 @@ impl Draft {
             let sum = b.sum(id, &axes)?;
             value = b.scale(sum, 1.0 / places as f64)?;
         }
-        Ok(Feature { id: b.reshape(value, &[rows, Dim::from(width)])?, name, width })
+        Ok(Feature { id: b.reshape(value, &[rows, Dim::from(width)])?, raw: id, name, width })
     }
 
     /// Values behind the features, such as logits, as a linear function of these, if they are one. It is tried, not read off the operators, so that
@@ -195,13 +213,13 @@ impl Draft {
         let got = run(tried)?;
         let size = want.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
         let is_linear = (&got - &want).iter().all(|d| d.abs() <= 1e-3 * size);
-        Ok(is_linear.then_some(LinearHead { weights }))
+        let bias = bias.row(0).to_owned();
+        Ok(is_linear.then_some(LinearHead { weights, bias }))
     }
 
     /// What comes after some features, as a graph of its own; nothing if the values depend on more than these.
     fn behind(&self, feature: &Feature, values: Id) -> Result<Option<(Graph, Id)>, Error> {
-        let named = self.values.iter().find(|(name, _)| *name == feature.name).map(|v| v.1);
-        let Some(raw) = named.or_else(|| self.last_linear().map(|l| l.1)) else { return Ok(None) };
+        let raw = feature.raw;
         let shape = &self.graph().fact(raw).shape;
         let entries: usize = shape.iter().skip(1).map(|d| d.at(1)).product();
         if entries != feature.width || raw == values {

@@ -9,6 +9,8 @@ use crate::{Draft, Error, error::request};
 pub struct Feature {
     /// Where it is in the graph: N × width.
     pub id: Id,
+    /// The same as the model has it, in the shape that it has there, or what it was averaged from.
+    pub raw: Id,
     /// Its name in the model's file, or whose argument it is.
     pub name: String,
     /// Entries of one row.
@@ -37,7 +39,7 @@ impl Draft {
             )));
         };
         let shape = [self.rows(), Dim::from(width)];
-        Ok(Feature { id: self.build().reshape(id, &shape)?, name, width })
+        Ok(Feature { id: self.build().reshape(id, &shape)?, raw: id, name, width })
     }
 
     /// The tensors that have one row of floats for every sample and depend on the input: names in the order of the file,

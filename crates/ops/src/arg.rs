@@ -263,10 +263,10 @@ impl Linear for Select {
 
 /// The adjoint of [`Select`]: elements added to zeros at positions along an axis.
 #[derive(Clone, Debug)]
-struct Place {
-    axis: usize,
+pub(crate) struct Place {
+    pub(crate) axis: usize,
     /// The size of the axis in the result.
-    size: Dim,
+    pub(crate) size: Dim,
 }
 
 impl Op for Place {

@@ -211,7 +211,7 @@ impl Scalar for Power {
 }
 
 /// xᵖ by the cheapest operator.
-fn power(b: &mut Build<'_>, x: Id, exponent: f64) -> Result<Id, OpError> {
+pub(crate) fn power(b: &mut Build<'_>, x: Id, exponent: f64) -> Result<Id, OpError> {
     match exponent {
         0.0 => {
             let (one, shape) = (b.scalar(1.0), b.fact(x).shape.clone());

@@ -7,12 +7,13 @@ use taste_graph::{
 };
 
 use crate::{
-    arg::{FirstMax, TopPositions, top},
+    arg::{FirstMax, Place, Select, TopPositions, top},
+    arithmetic::{self, Extremum},
     cast::Cast,
     compare::{Compare, Logic, Test},
     matmul::MatMul,
-    pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, TANH, Unary},
-    reduce::Extreme,
+    pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, Sign, TANH, Unary},
+    reduce::{Extreme, ReduceExtreme},
     softmax::Softmax,
 };
 
@@ -116,6 +117,58 @@ pub fn bottom_k(b: &mut Build<'_>, x: Id, axis: usize, k: usize) -> Result<[Id; 
     top(b, x, TopPositions { axis, k, extreme: Extreme::Min })
 }
 
+/// The elements at positions along an axis: y[…, i, …] = x[…, at[…, i, …], …]. Beside the axis both have the same shape.
+pub fn select(b: &mut Build<'_>, x: Id, at: Id, axis: usize) -> Result<Id, OpError> {
+    b.push(Select { axis }, &[x, at])
+}
+
+/// Elements added to zeros at positions along an axis of some size: the adjoint of [`select`].
+pub fn place(b: &mut Build<'_>, x: Id, at: Id, axis: usize, size: usize) -> Result<Id, OpError> {
+    b.push(Place { axis, size: Dim::from(size) }, &[x, at])
+}
+
+/// The largest element along an axis, which stays with size 1.
+pub fn largest(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError> {
+    b.push(ReduceExtreme { axes: vec![axis], extreme: Extreme::Max, frozen: false }, &[x])
+}
+
+/// The smallest element along an axis, which stays with size 1.
+pub fn smallest(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError> {
+    b.push(ReduceExtreme { axes: vec![axis], extreme: Extreme::Min, frozen: false }, &[x])
+}
+
+/// The larger of an element and a number.
+pub fn at_least(b: &mut Build<'_>, x: Id, low: f64) -> Result<Id, OpError> {
+    let low = b.scalar(low);
+    b.push(Extremum::Max, &[x, low])
+}
+
+/// The smaller of an element and a number.
+pub fn capped(b: &mut Build<'_>, x: Id, high: f64) -> Result<Id, OpError> {
+    let high = b.scalar(high);
+    b.push(Extremum::Min, &[x, high])
+}
+
+/// −1, 0 or 1, as the sign of an element is.
+pub fn sign(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Sign, &[x])
+}
+
+/// Elements to the power of a number.
+pub fn power(b: &mut Build<'_>, x: Id, exponent: f64) -> Result<Id, OpError> {
+    arithmetic::power(b, x, exponent)
+}
+
+/// log Σ exp(x) along an axis, which stays with size 1.
+pub fn log_sum_exp(b: &mut Build<'_>, x: Id, axis: usize) -> Result<Id, OpError> {
+    let max = b.push(ReduceExtreme::frozen_max(&[axis]), &[x])?;
+    let centred = b.sub(x, max)?;
+    let terms = exp(b, centred)?;
+    let sum = b.sum(terms, &[axis])?;
+    let log = log(b, sum)?;
+    b.add(log, max)
+}
+
 /// The product of matrices in the last two axes.
 pub fn matmul(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
     b.push(MatMul, &[x, y])
@@ -186,6 +239,12 @@ pub fn reciprocal(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
 /// 1 where x ≤ y, 0 elsewhere, with broadcasting; 0 where either is not a number.
 pub fn at_most(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
     let holds = b.push(Compare::LessOrEqual, &[x, y])?;
+    b.push(Cast { to: DType::Float }, &[holds])
+}
+
+/// 1 where x = y, 0 elsewhere, with broadcasting.
+pub fn equal(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
+    let holds = b.push(Compare::Equal, &[x, y])?;
     b.push(Cast { to: DType::Float }, &[holds])
 }
 

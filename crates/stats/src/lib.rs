@@ -11,6 +11,7 @@ pub mod conformal;
 pub mod covariance;
 mod error;
 pub mod evidence;
+pub mod groups;
 pub mod interval;
 pub mod kolmogorov;
 pub mod linear;
@@ -23,6 +24,7 @@ pub mod quantile;
 pub mod random;
 pub mod rank;
 pub mod student;
+pub mod tally;
 
 pub use error::Error;
 use error::refused;

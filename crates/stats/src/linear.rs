@@ -116,6 +116,31 @@ pub fn eigenvalues(a: &Array2<f64>) -> Option<Vec<f64>> {
     with_view(a, |a| a.self_adjoint_eigenvalues(Side::Lower).ok())
 }
 
+/// The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
+pub fn eigen(a: &Array2<f64>) -> Option<(Vec<f64>, Array2<f64>)> {
+    let eigen = with_view(a, |a| a.self_adjoint_eigen(Side::Lower).ok())?;
+    let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
+    let vectors = eigen.U();
+    let sorted = Array2::from_shape_fn(a.dim(), |(i, j)| vectors[(i, order[j])]);
+    Some((order.iter().map(|&i| values[i]).collect(), sorted))
+}
+
+/// The shortest x that comes nearest to Ax = b. Singular values of A below a share of the largest count as zero.
+pub fn shortest_solution(a: &Array2<f64>, b: &Array1<f64>, share: f64) -> Option<Array1<f64>> {
+    let svd = with_view(a, |a| a.thin_svd().ok())?;
+    let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let (u, v) = (svd.U(), svd.V());
+    let mut x = Array1::zeros(a.ncols());
+    for (k, &value) in values.iter().enumerate().filter(|(_, s)| **s > share * largest) {
+        let along: f64 = b.iter().enumerate().map(|(i, b)| u[(i, k)] * b).sum();
+        x.iter_mut().enumerate().for_each(|(j, x)| *x += along / value * v[(j, k)]);
+    }
+    Some(x)
+}
+
 /// An orthonormal basis of the row space of a matrix, one column each. Directions of which the matrix has less than 10⁻⁶ of
 /// its largest do not count.
 pub fn row_space(a: &Array2<f64>) -> Option<Array2<f64>> {
@@ -135,6 +160,11 @@ mod tests {
     fn near(a: &Array2<f64>, b: &Array2<f64>) {
         let worst = (a - b).iter().fold(0.0f64, |m, v| m.max(v.abs()));
         assert!(worst < 1e-10, "differ by {worst}");
+    }
+
+    fn random(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
+        let mut random = Random::new(seed);
+        Array2::from_shape_simple_fn((rows, columns), || random.normal())
     }
 
     #[test]
@@ -180,5 +210,30 @@ mod tests {
         assert!(Cholesky::new(&negative).is_none() && inverse(&negative).is_none());
         assert!(inverse_root(&negative).is_none());
         assert!(inverse(&singular).is_none_or(|a| a[[0, 0]] > 1e12));
+    }
+
+    #[test]
+    fn eigenvectors_come_in_order_and_make_the_matrix() {
+        let a = gram(&random(9, 4, 5));
+        let (values, vectors) = eigen(&a).expect("symmetric");
+        assert!(values.is_sorted());
+        let scaled = &vectors * &Array1::from(values);
+        near(&scaled.dot(&vectors.t()), &a);
+    }
+
+    #[test]
+    fn the_shortest_solution_solves_and_is_in_the_row_space() {
+        let a = random(3, 5, 6);
+        let b = Array1::from(vec![1.0, -2.0, 0.5]);
+        let x = shortest_solution(&a, &b, 1e-9).expect("a solution");
+        assert!((a.dot(&x) - &b).iter().all(|d| d.abs() < 1e-10));
+        let basis = row_space(&a).expect("a basis");
+        let within = basis.dot(&basis.t().dot(&x));
+        assert!((within - &x).iter().all(|d| d.abs() < 1e-10));
+        // A row that comes twice adds no singular value that counts.
+        let twice = ndarray::concatenate![ndarray::Axis(0), a, a.slice(ndarray::s![..1, ..])];
+        let b = Array1::from(vec![1.0, -2.0, 0.5, 1.0]);
+        let again = shortest_solution(&twice, &b, 1e-9).expect("a solution");
+        assert!((again - &x).iter().all(|d| d.abs() < 1e-9));
     }
 }

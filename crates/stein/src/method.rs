@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    Baseline, Family, Job, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
+    About, Baseline, Family, Job, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
     passes::{self, Gather, Gathered, Watch},
 };
 use taste_graph::{Dim, Fact, Graph, Id};
@@ -57,6 +57,14 @@ impl Entry for Stein {
 }
 
 impl Family for Stein {
+    fn about(&self) -> About {
+        About {
+            paper: "Kozyra and Reinert 2026",
+            fit: "those of the score model, and a pass over held-out samples",
+            score: "by target and Laplacian method",
+        }
+    }
+
     fn options(&self) -> &'static [&'static str] {
         &[
             "score-model",

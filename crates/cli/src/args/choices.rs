@@ -7,7 +7,7 @@ pub(super) fn table(kind: &str) -> String {
     const WIDTH: usize = 30;
     let Ok(kind) = taste_catalog::kind(kind) else { return String::new() };
     let mut text = format!("{}:\n", kind.title);
-    for choice in (kind.entries)() {
+    for taste_catalog::Listed { choice, .. } in (kind.entries)() {
         // Writing to a string never fails.
         let _ = if choice.usage.chars().count() < WIDTH {
             writeln!(text, "  {:WIDTH$}{}", choice.usage, choice.about)

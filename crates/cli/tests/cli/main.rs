@@ -7,6 +7,7 @@ mod derive;
 mod edit;
 mod evaluate;
 mod explain;
+mod exported;
 mod fit;
 mod images;
 mod import;

@@ -8,7 +8,7 @@ use super::fitting::Tally;
 use crate::{
     DataFacts, Decision, Described, Detector, Error, FORMAT, Job, Manifest, Method, MethodFacts,
     ModelFacts, PartFacts, Statistic,
-    calibrate::{self, Calibrated, TOLERANCE},
+    calibrate::{self, Calibrated},
     decision::{self, Lookup},
     file::Contents,
     health,
@@ -109,7 +109,7 @@ impl Finish {
                 rule: settings.rule.to_string(),
                 threshold,
                 novelty_threshold,
-                tolerance: f64::from(TOLERANCE),
+                tolerance: f64::from(calibrated.tolerance),
             },
             map: calibrated.map_facts(settings)?,
             errors: None,

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
-use taste_stats::{covariance::Covariance, moments::Moments};
+use taste_stats::{covariance::Covariance, groups::GroupMeans, moments::Moments};
 
 use crate::Error;
 
@@ -16,6 +16,7 @@ use crate::Error;
 pub(super) enum Sum {
     Moments(Moments),
     Covariance(Covariance),
+    Classes(GroupMeans),
 }
 
 impl Sum {
@@ -23,6 +24,7 @@ impl Sum {
         match (self, later) {
             (Self::Moments(a), Self::Moments(b)) => a.merge(b)?,
             (Self::Covariance(a), Self::Covariance(b)) => a.merge(b)?,
+            (Self::Classes(a), Self::Classes(b)) => a.merge(b)?,
             _ => return Err(Error::Parts("states of different passes".to_owned())),
         }
         Ok(())

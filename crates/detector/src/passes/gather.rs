@@ -12,6 +12,15 @@ pub enum Gather {
     Covariance,
     /// The smallest and the largest value of every column.
     Range,
+    /// How often values occur, in all columns together.
+    Values,
+    /// Count and mean of the columns by class.
+    Classes {
+        /// How many classes there are.
+        classes: usize,
+        /// What the class of a row is.
+        by: By,
+    },
     /// Some rows, each as likely as any other, with their labels where the data have them.
     Rows {
         /// How many at most.
@@ -21,6 +30,17 @@ pub enum Gather {
         /// Whether rows with entries that are no numbers stay as well.
         whole: bool,
     },
+}
+
+/// What the class of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// The label of its sample.
+    Label,
+    /// The number in its last column, which counts for nothing else.
+    Answer,
+    /// The number in its last column, where it is the label; other rows do not count.
+    RightAnswer,
 }
 
 impl Gather {

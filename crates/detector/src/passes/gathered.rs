@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use taste_stats::{covariance::Covariance, moments::Moments};
+use taste_stats::{covariance::Covariance, groups::GroupMeans, moments::Moments, tally::Tally};
 
 use super::{
     Drawn, Plan,
@@ -18,6 +18,8 @@ enum Found {
     Covariance(Covariance),
     Rows(Drawn),
     Range(Vec<(f32, f32)>),
+    Values(Tally),
+    Classes(GroupMeans),
 }
 
 /// What a pass gathered, by the names that were given to it.
@@ -41,9 +43,11 @@ impl Gathered {
             let found = match kept {
                 Kept::Rows(draw) => Found::Rows(draw.finish()),
                 Kept::Range { low, high } => Found::Range(low.into_iter().zip(high).collect()),
+                Kept::Values(tally) => Found::Values(tally),
                 Kept::Sum(place) => match sums.get(place)? {
                     Sum::Moments(moments) => Found::Moments(moments.clone()),
                     Sum::Covariance(covariance) => Found::Covariance(covariance.clone()),
+                    Sum::Classes(means) => Found::Classes(means.clone()),
                 },
             };
             Some((name, found))
@@ -109,6 +113,22 @@ impl Gathered {
     pub fn range(&self, name: &str) -> Result<&[(f32, f32)], Error> {
         match self.found.get(name) {
             Some(Found::Range(found)) => Ok(found),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// How often values occur, under a name.
+    pub fn values(&self, name: &str) -> Result<&Tally, Error> {
+        match self.found.get(name) {
+            Some(Found::Values(found)) => Ok(found),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// Means by class under a name.
+    pub fn classes(&self, name: &str) -> Result<&GroupMeans, Error> {
+        match self.found.get(name) {
+            Some(Found::Classes(found)) => Ok(found),
             _ => Err(self.missing(name)),
         }
     }

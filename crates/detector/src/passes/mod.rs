@@ -17,7 +17,7 @@ mod worker;
 
 pub(crate) use contents::Contents;
 pub use drawn::Drawn;
-pub use gather::{Gather, Of, Watch};
+pub use gather::{By, Gather, Of, Watch};
 pub use gathered::Gathered;
 pub(crate) use plan::{Network, PlanParts};
 pub use plan::{Plan, Source};

@@ -1,6 +1,7 @@
 //! What was gathered of a part of the data.
 
 use serde::{Deserialize, Serialize};
+use taste_stats::tally::Tally;
 
 use super::{
     Gathered, Plan,
@@ -20,6 +21,7 @@ pub(super) enum Kept {
         low: Vec<f32>,
         high: Vec<f32>,
     },
+    Values(Tally),
 }
 
 /// How many samples were looked at, and what became of them.
@@ -73,6 +75,7 @@ impl State {
                     low.iter_mut().zip(l).for_each(|(a, b)| *a = a.min(b));
                     high.iter_mut().zip(h).for_each(|(a, b)| *a = a.max(b));
                 }
+                (Kept::Values(a), Kept::Values(b)) => a.merge(b),
                 _ => {}
             }
         }

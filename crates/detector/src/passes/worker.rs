@@ -3,10 +3,12 @@
 use ndarray::{Array2, ArrayD, ArrayView1, ArrayViewD, Axis, IxDyn};
 use taste_data::Chunk;
 use taste_engine::{Batch, Model, Session};
-use taste_stats::{covariance::Covariance, moments::Moments, random::hash};
+use taste_stats::{
+    covariance::Covariance, groups::GroupMeans, moments::Moments, random::hash, tally::Tally,
+};
 
 use super::{
-    Gather, Plan, State,
+    By, Gather, Plan, State,
     blocks::{Blocks, Sum},
     contents::Contents,
     drawn::Draw,
@@ -177,9 +179,13 @@ impl<'p> Worker<'p> {
             let usable = |i: &usize| counts[*i];
             let clean = |i: &usize| counts[*i] && (parts.strict || finite(&rows.row(*i)));
             match (&mut self.state.kept[at], gather) {
-                (Kept::Sum(place), _) => {
+                (Kept::Sum(place), gather) => {
                     let picked: Vec<usize> = (0..keys.len()).filter(clean).collect();
-                    add(&mut self.sums[*place], rows, &picked)?;
+                    add(&mut self.sums[*place], *gather, rows, labels, &picked)?;
+                }
+                (Kept::Values(tally), _) => {
+                    let picked = (0..keys.len()).filter(clean);
+                    tally.add(picked.flat_map(|i| rows.row(i).to_vec()));
                 }
                 (Kept::Range { low, high }, _) => {
                     for row in (0..keys.len()).filter(clean).map(|i| rows.row(i)) {
@@ -208,10 +214,11 @@ impl<'p> Worker<'p> {
                 .gathers
                 .iter()
                 .map(|(_, output, gather)| match *gather {
-                    Gather::Moments | Gather::Covariance => {
+                    Gather::Moments | Gather::Covariance | Gather::Classes { .. } => {
                         sums += 1;
                         Kept::Sum(sums - 1)
                     }
+                    Gather::Values => Kept::Values(Tally::new()),
                     Gather::Range => Kept::Range {
                         low: vec![f32::INFINITY; width(output)],
                         high: vec![f32::NEG_INFINITY; width(output)],
@@ -223,9 +230,13 @@ impl<'p> Worker<'p> {
                 .collect();
         }
         if self.sums.is_empty() {
-            let new = |(_, output, gather): &(String, Option<usize>, Gather)| match gather {
+            let new = |(_, output, gather): &(String, Option<usize>, Gather)| match *gather {
                 Gather::Moments => Some(Sum::Moments(Moments::new(width(output)))),
                 Gather::Covariance => Some(Sum::Covariance(Covariance::new(width(output)))),
+                Gather::Classes { classes, by } => {
+                    let width = width(output) - usize::from(by != By::Label);
+                    Some(Sum::Classes(GroupMeans::new(classes, width)))
+                }
                 _ => None,
             };
             self.sums = parts.gathers.iter().filter_map(new).collect();
@@ -243,15 +254,55 @@ fn finite(row: &ArrayView1<'_, f32>) -> bool {
     row.iter().all(|v| v.is_finite())
 }
 
-fn add(sum: &mut Sum, rows: &Array2<f32>, picked: &[usize]) -> Result<(), Error> {
-    match sum {
-        Sum::Moments(moments) => {
+fn add(
+    sum: &mut Sum,
+    gather: Gather,
+    rows: &Array2<f32>,
+    labels: &[Option<i64>],
+    picked: &[usize],
+) -> Result<(), Error> {
+    match (sum, gather) {
+        (Sum::Moments(moments), _) => {
             for &i in picked {
                 moments.push_rows(&rows.row(i).insert_axis(Axis(0)))?;
             }
         }
-        Sum::Covariance(covariance) => {
+        (Sum::Covariance(covariance), _) => {
             covariance.add(rows.select(Axis(0), picked).mapv(f64::from))?;
+        }
+        (Sum::Classes(means), Gather::Classes { by, .. }) => {
+            add_by_class(means, by, rows, labels, picked)?;
+        }
+        (Sum::Classes(_), _) => {}
+    }
+    Ok(())
+}
+
+fn add_by_class(
+    means: &mut GroupMeans,
+    by: By,
+    rows: &Array2<f32>,
+    labels: &[Option<i64>],
+    picked: &[usize],
+) -> Result<(), Error> {
+    for &i in picked {
+        let row = rows.row(i).to_vec();
+        if by == By::Label {
+            means.push(labels[i], &row)?;
+            continue;
+        }
+        let Some((&answer, values)) = row.split_last() else { continue };
+        #[expect(clippy::cast_possible_truncation, reason = "the number of a class")]
+        let answer = answer as i64;
+        match (by, labels[i]) {
+            (By::RightAnswer, Some(label)) if (0..means.len() as i64).contains(&label) => {
+                if label == answer {
+                    means.push(Some(label), values)?;
+                }
+            }
+            // A label that is missing or none of a class is counted.
+            (By::RightAnswer, label) => means.push(label, values)?,
+            _ => means.push(Some(answer), values)?,
         }
     }
     Ok(())

@@ -16,8 +16,8 @@ use ndarray::{Array2, Axis};
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    Baseline, Family, Job, Level, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
-    finding,
+    About, Baseline, Family, Job, Level, Map, Method, Named, Needs, Part, Role, Split, Statistic,
+    Step, finding,
     passes::{Gather, Gathered, Watch},
 };
 use taste_graph::{Id, OpError};
@@ -66,6 +66,14 @@ impl Entry for Taste {
 }
 
 impl Family for Taste {
+    fn about(&self) -> About {
+        About {
+            paper: "this project",
+            fit: "1 and a pass over held-out samples",
+            score: "2; 1 for task0 and full0",
+        }
+    }
+
     fn read(&self, arguments: &mut Arguments<'_>, _: &Named) -> Result<Arc<dyn Method>, Error> {
         let set = match arguments.text("set") {
             None => self.set,

@@ -1,5 +1,5 @@
-//! Deep nearest neighbours (Sun, Ming, Zhu and Li 2022): the distance of a sample's feature, brought to length one, to the
-//! k-th nearest feature of training samples. Those features stay in the file.
+//! Deep nearest neighbours (Sun, Ming, Zhu and Li 2022): the distance of a sample's feature, brought to length one, to
+//! the k-th nearest feature of training samples. Those features stay in the file.
 
 use std::sync::Arc;
 
@@ -7,25 +7,22 @@ use ndarray::Axis;
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    Error, Family, Job, KeptRows, Method, Named, Needs, Split, Statistic, Step,
+    About, Error, Family, Job, KeptRows, Method, Named, Needs, Split, Statistic, Step,
     passes::{Gather, Watch},
     refused,
 };
-use taste_graph::{Build, Id, OpError, Tensor};
 use taste_ops::functions;
+
+use super::shared::{MOST_ENTRIES, count, stored_matrix, stored_row, unit_length};
 
 pub(super) const FAMILY: &dyn Family = &Knn { k: 50, most: 50_000 };
 
 const CHOICE: Choice = Choice {
     name: "knn",
-    usage: "knn[:k=50][,most=50000]",
-    about: "distance to the k-th nearest feature of at most so many training samples, which stay in the file",
+    usage: "knn[:k=50][,most=50000] | knn:paper",
+    about: "distance to the k-th nearest feature of at most so many training samples, which stay in the file; paper: \
+            k=1, as the authors of TASTE ran it",
 };
-
-/// Entries of the features that stay in the file, at most: 512 MiB.
-const MOST_ENTRIES: usize = 1 << 27;
-/// Lengths are at least this.
-const TINY: f64 = 1e-12;
 
 /// The distance to the k-th nearest neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +39,18 @@ impl Entry for Knn {
 }
 
 impl Family for Knn {
+    fn about(&self) -> About {
+        About {
+            paper: "Sun, Ming, Zhu and Li 2022",
+            fit: "1",
+            score: "1, and products with the rows",
+        }
+    }
+
     fn read(&self, arguments: &mut Arguments<'_>, _: &Named) -> Result<Arc<dyn Method>, Error> {
-        let k = arguments.number("k", "a number of neighbours from 1 on", |k| *k > 0)?;
-        let most = arguments.number("most", "a number of rows from 1 on", |m| *m > 0)?;
+        let k =
+            if arguments.flag("paper") { Some(1) } else { count(arguments, "k", "neighbours")? };
+        let most = count(arguments, "most", "rows")?;
         let found = Self { k: k.unwrap_or(self.k), most: most.unwrap_or(self.most) };
         if found.k > found.most {
             return Err(refused(format!(
@@ -101,17 +107,13 @@ impl Method for Knn {
                 let mean = bank.mean_axis(Axis(0)).unwrap_or_default();
                 let bank = bank - &mean;
                 let squares = bank.map_axis(Axis(1), |row| row.dot(&row));
-                let mut stored = |shape: &[usize], values: Vec<f64>| -> Result<Id, OpError> {
-                    Ok(b.graph_mut().stored(Tensor::floats(shape, values)?))
-                };
-                let mean = stored(&[1, width], mean.to_vec())?;
-                let turned = stored(&[width, count], bank.t().iter().copied().collect())?;
-                let squares = stored(&[1, count], squares.to_vec())?;
+                let mean = stored_row(&mut b, &mean.to_vec())?;
+                let turned = stored_matrix(&mut b, &bank.t().to_owned())?;
+                let squares = stored_row(&mut b, &squares.to_vec())?;
                 // ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y, and ‖x‖² is the same for every y.
                 let x = b.sub(unit, mean)?;
                 let products = functions::matmul(&mut b, x, turned)?;
-                let twice = b.scale(products, -2.0)?;
-                let relative = b.add(twice, squares)?;
+                let relative = b.formula([products, squares], |[p, squares]| squares - 2.0 * p)?;
                 let [nearest, _] = functions::bottom_k(&mut b, relative, 1, k)?;
                 let kth = functions::slice(&mut b, nearest, 1, k - 1, 1)?;
                 let own = functions::square_sum(&mut b, x, 1)?;
@@ -126,13 +128,4 @@ impl Method for Knn {
             },
         ))
     }
-}
-
-/// x/max(‖x‖, tiny) for every row.
-fn unit_length(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
-    let square = functions::square_sum(b, x, 1)?;
-    let floored = b.offset(square, TINY * TINY)?;
-    let length = functions::sqrt(b, floored)?;
-    let inverse = functions::reciprocal(b, length)?;
-    b.mul(x, inverse)
 }

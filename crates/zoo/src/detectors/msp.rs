@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use taste_choice::{Arguments, Choice, Entry};
-use taste_detector::{Error, Family, Job, Method, Named, Needs, Statistic, Step};
+use taste_detector::{About, Error, Family, Job, Method, Named, Needs, Statistic, Step};
 use taste_ops::functions;
+
+use super::shared::{Logits, temperature};
 
 pub(super) const FAMILY: &dyn Family = &Msp { temperature: 1.0 };
 
 const CHOICE: Choice = Choice {
     name: "msp",
     usage: "msp[:t=1]",
-    about: "one less the largest probability of a class, at temperature t; one forward pass",
+    about: "one less the largest probability of a class, at temperature t",
 };
 
 /// 1 − max softmax(z/T).
@@ -27,10 +29,13 @@ impl Entry for Msp {
 }
 
 impl Family for Msp {
+    fn about(&self) -> About {
+        About { paper: "Hendrycks and Gimpel 2017", fit: "0", score: "1" }
+    }
+
     fn read(&self, arguments: &mut Arguments<'_>, _: &Named) -> Result<Arc<dyn Method>, Error> {
-        let fits = |t: &f64| *t > 0.0 && t.is_finite();
-        let given = arguments.number("t", "a temperature above 0", fits)?;
-        Ok(Arc::new(Self { temperature: given.unwrap_or(self.temperature) }))
+        let temperature = temperature(arguments)?.unwrap_or(self.temperature);
+        Ok(Arc::new(Self { temperature }))
     }
 }
 
@@ -48,9 +53,10 @@ impl Method for Msp {
     }
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
-        let (logits, rows) = (job.draft.logits(), job.draft.rows());
+        let logits = Logits::of(job);
+        let rows = job.draft.rows();
         let mut b = job.draft.build();
-        let cooled = b.scale(logits, 1.0 / self.temperature)?;
+        let cooled = b.scale(logits.id, 1.0 / self.temperature)?;
         let probabilities = functions::softmax(&mut b, cooled, 1)?;
         let first = functions::first_max(&mut b, cooled, 1)?;
         // 1 − max p as the sum of the others, which keeps its digits where the softmax is all but certain.
