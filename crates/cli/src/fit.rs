@@ -35,7 +35,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => with_inputs(args.reading.options(sample_shape)?, &model, &args.data),
+        None => with_inputs(args.reading.options(sample_shape)?, &model, &data),
     };
     let options = look::at_tables(&data, &options, quiet)?;
     let settings = match &like {
@@ -93,8 +93,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
 }
 
 /// With the columns of a table that a model has one input each for, under their names.
-fn with_inputs(options: Options, model: &Model, data: &Path) -> Options {
-    let is_table = !["npy", "npz"].iter().any(|e| data.extension().is_some_and(|own| own == *e));
+fn with_inputs(options: Options, model: &Model, data: &[PathBuf]) -> Options {
+    let is_array = |path: &PathBuf| path.extension().is_some_and(|e| e == "npy" || e == "npz");
+    let is_table = !data.iter().any(is_array);
     let inputs = model.inputs();
     let single = |port: &taste_engine::Port| match port.shape.as_deref() {
         Some([_] | [_, Ok(1)]) => true,

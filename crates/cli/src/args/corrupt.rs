@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use taste_data::{Layout, Options};
 
-use super::data::{Place, size};
+use super::data::{Place, resize, size};
 
 /// Corrupt data, to see what a model and a detector make of it
 ///
@@ -76,7 +76,7 @@ impl CorruptArgs {
             exclude: apart.clone(),
             keep: apart,
             skip_bad: self.skip_bad,
-            resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
+            resize: self.resize.as_deref().map(resize).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,
             ..Options::default()
         })

@@ -210,7 +210,7 @@ impl DataArgs {
 }
 
 /// `256` for the shorter side, `28x28` for both.
-fn resize(text: &str) -> Result<Resize> {
+pub(super) fn resize(text: &str) -> Result<Resize> {
     match text.trim().parse() {
         Ok(side) if side > 0 => Ok(Resize::Shorter(side)),
         _ => size("--resize", text).map(|(height, width)| Resize::To(height, width)),

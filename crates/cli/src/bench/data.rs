@@ -110,7 +110,7 @@ impl<'a> Data<'a> {
     /// Labels of the clean samples, of as many as are taken.
     fn labels(&self, plan: &Plan, id: &Dataset) -> Result<Option<Labels>> {
         let Some(text) = &plan.id_labels else { return Ok(None) };
-        let most = plan.samples.unwrap_or(usize::MAX);
+        let (most, classes) = (plan.samples.unwrap_or(usize::MAX), &self.options.classes);
         let labels = match text.as_str() {
             "own" => {
                 let mut values = Vec::new();
@@ -122,8 +122,11 @@ impl<'a> Data<'a> {
                 }
                 Labels::new(id.name(), values)
             }
-            file if Path::new(file).is_file() => Labels::open(Path::new(file))?,
-            column => Labels::column(self.id_path(), column, self.options.skip_bad)?,
+            file if Path::new(file).is_file() => Labels::open(Path::new(file), classes)?,
+            column => {
+                let paths = [self.id_path().to_owned()];
+                Labels::column(&paths, column, self.options.skip_bad, classes)?
+            }
         };
         if text != "own" {
             labels.check_count(id.rows()?, id.name())?;
@@ -143,12 +146,15 @@ fn labelled(args: &BenchArgs, plan: &Plan, path: &Path, options: &Options) -> Re
     };
     let with = Options { labels: true, ..options.clone() };
     let train = Dataset::open(path, &with).or_else(|_| Dataset::open(path, options))?;
+    let (paths, classes) = ([path.to_owned()], &options.classes);
     let train = match &plan.labels {
         Some(file) if Path::new(file).is_file() => {
-            train.with_labels(&Labels::open(Path::new(file))?)?
+            train.with_labels(&Labels::open(Path::new(file), classes)?)?
         }
-        Some(column) => train.with_labels(&Labels::column(path, column, options.skip_bad)?)?,
-        None => args.reading.with_labels(train, path, false, note)?,
+        Some(column) => {
+            train.with_labels(&Labels::column(&paths, column, options.skip_bad, classes)?)?
+        }
+        None => args.reading.with_labels(train, &paths, false, note)?.0,
     };
     if !quiet {
         tell_skipped(&train);
