@@ -8,7 +8,7 @@ use crate::table::Table;
 
 /// A method at a place of the model.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Applies {
+pub(crate) struct Verdict {
     pub(crate) method: &'static str,
     /// The tensor that it looks at: `input`, or one of the model's.
     pub(crate) at: String,
@@ -18,12 +18,12 @@ pub(crate) struct Applies {
 }
 
 /// What the methods that derive and those that do not can make of a model.
-pub(crate) fn methods(model: &Model, asked: &Request) -> Result<Vec<Applies>, Error> {
+pub(crate) fn methods(model: &Model, asked: &Request) -> Result<Vec<Verdict>, Error> {
     let mut draft = model.draft(asked)?;
     let mut found = Vec::new();
     let cuts = draft.cuts(None).unwrap_or_default();
     let listed: Vec<String> = cuts.iter().map(|c| format!("{} ({})", c.name, c.width)).collect();
-    found.push(Applies {
+    found.push(Verdict {
         method: "taste",
         at: "input".to_owned(),
         applies: true,
@@ -43,7 +43,7 @@ pub(crate) fn methods(model: &Model, asked: &Request) -> Result<Vec<Applies>, Er
 }
 
 /// The methods of the field: they need an answer, or features.
-fn others(features: Option<&String>) -> Vec<Applies> {
+fn others(features: Option<&String>) -> Vec<Verdict> {
     let known: Vec<&str> = vec!["taste", "stein"];
     let names = taste_catalog::methods().into_iter().map(|family| family.choice().name);
     let of = |name: &'static str| {
@@ -56,17 +56,17 @@ fn others(features: Option<&String>) -> Vec<Applies> {
             }
         };
         let applies = !needs.features || features.is_some();
-        Some(Applies { method: name, at: "input".to_owned(), applies, why })
+        Some(Verdict { method: name, at: "input".to_owned(), applies, why })
     };
     names.filter(|name| !known.contains(name)).filter_map(of).collect()
 }
 
-fn stein(at: &str, obstacle: Option<String>) -> Applies {
+fn stein(at: &str, obstacle: Option<String>) -> Verdict {
     let applies = obstacle.is_none();
-    Applies { method: "stein", at: at.to_owned(), applies, why: obstacle.unwrap_or_default() }
+    Verdict { method: "stein", at: at.to_owned(), applies, why: obstacle.unwrap_or_default() }
 }
 
-fn at_cut(draft: &Draft, name: &str) -> Result<Applies, Error> {
+fn at_cut(draft: &Draft, name: &str) -> Result<Verdict, Error> {
     let mut draft = draft.clone();
     let named = draft.value(name).map(|_| name);
     match draft.cut_at(named) {
@@ -75,7 +75,7 @@ fn at_cut(draft: &Draft, name: &str) -> Result<Applies, Error> {
     }
 }
 
-pub(crate) fn render(methods: &[Applies]) -> String {
+pub(crate) fn render(methods: &[Verdict]) -> String {
     let mut table = Table::default();
     table.row(["method", "at", "applies", ""]);
     for m in methods {

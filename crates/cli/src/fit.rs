@@ -97,10 +97,8 @@ fn with_inputs(options: Options, model: &Model, data: &[PathBuf]) -> Options {
     let is_array = |path: &PathBuf| path.extension().is_some_and(|e| e == "npy" || e == "npz");
     let is_table = !data.iter().any(is_array);
     let inputs = model.inputs();
-    let single = |port: &taste_engine::Port| match port.shape.as_deref() {
-        Some([_] | [_, Ok(1)]) => true,
-        _ => false,
-    };
+    let single =
+        |port: &taste_engine::Port| matches!(port.shape.as_deref(), Some([_] | [_, Ok(1)]));
     if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
         return options;
     }

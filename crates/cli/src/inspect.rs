@@ -11,7 +11,7 @@ use taste_ops::ImportError;
 use taste_stein::{check_field, fields::Coordinates};
 
 use crate::{
-    applies::{self, Applies},
+    applies::{self, Verdict},
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
     detect, input, print, print_json, sheet,
@@ -329,7 +329,7 @@ struct Inspection {
     /// Absent if nothing can be derived.
     derivative: Option<DerivativeJson>,
     /// Where the methods apply; empty if the model can't be read.
-    methods: Vec<Applies>,
+    methods: Vec<Verdict>,
     /// Absent if nothing is wrong.
     error: Option<String>,
     /// Nodes that are not supported.
@@ -397,7 +397,7 @@ impl Inspection {
         file: &Path,
         overview: &Overview,
         found: &Result<Found, Failure>,
-        methods: Option<&[Applies]>,
+        methods: Option<&[Verdict]>,
     ) -> Self {
         let (error, problems) = match found {
             Ok(_) => (None, Vec::new()),

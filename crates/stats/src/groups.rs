@@ -123,18 +123,20 @@ mod tests {
             (0..60i16).map(|i| (Some(i64::from(i % 3)), [f32::from(i), 1.0])).collect();
         let of = |rows: &[(Option<i64>, [f32; 2])]| {
             let mut means = GroupMeans::new(4, 2);
-            rows.iter().for_each(|(g, r)| means.push(*g, r).expect("fits"));
+            for (group, row) in rows {
+                means.push(*group, row).expect("fits");
+            }
             means
         };
         let mut parts = of(&rows[..17]);
         parts.merge(&of(&rows[17..])).expect("fits");
         let whole = of(&rows);
-        for group in 0..3 {
-            let exact = (0..20).map(|i| f64::from(group + 3 * i)).sum::<f64>() / 20.0;
+        for group in 0..3usize {
+            let exact = (0..20).map(|i| (group + 3 * i) as f64).sum::<f64>() / 20.0;
             for means in [&parts, &whole] {
-                let found = means.mean(group as usize).expect("rows");
+                let found = means.mean(group).expect("rows");
                 assert!((found[0] - exact).abs() < 1e-12 && (found[1] - 1.0).abs() < 1e-12);
-                assert_eq!(means.count(group as usize), 20);
+                assert_eq!(means.count(group), 20);
             }
         }
         assert_eq!((whole.absent(), whole.mean(3)), (Some(3), None));

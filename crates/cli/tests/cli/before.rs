@@ -38,7 +38,7 @@ fn number(drawn: u64) -> String {
 #[test]
 fn missing_values_that_the_model_fills_in_have_scores() {
     let place = place("imputer");
-    let missing = |_: usize, n: u64| if n % 7 == 0 { String::new() } else { number(n) };
+    let missing = |_: usize, n: u64| if n.is_multiple_of(7) { String::new() } else { number(n) };
     place.text("train.csv", &table(&["a", "b", "c", "d"], 400, missing));
     place.ok("fit --model imputer.onnx --data train.csv -o d.onnx -q");
     place.ok("score d.onnx train.csv -o scores.csv -q");

@@ -1,4 +1,4 @@
-//! Against `bench/corruptions.py`, which holds the published formulas in NumPy, SciPy and Pillow.
+//! Against `bench/corruptions.py`, which holds the published formulas in `NumPy`, `SciPy` and Pillow.
 
 use std::{collections::BTreeMap, path::Path};
 

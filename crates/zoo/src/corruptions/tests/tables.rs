@@ -31,13 +31,14 @@ fn changed(text: &str, rows: usize) -> Vec<(Vec<f32>, Vec<f32>)> {
 fn noise_is_in_proportion_to_the_column() {
     let rows = changed("table-noise:5", 4000);
     for column in 0..3 {
-        let square = |of: &dyn Fn(&(Vec<f32>, Vec<f32>)) -> f32| {
-            let values: Vec<f64> = rows.iter().map(|r| f64::from(of(r))).collect();
+        let square = |of: &dyn Fn(&[f32], &[f32]) -> f32| {
+            let values: Vec<f64> =
+                rows.iter().map(|(before, after)| f64::from(of(before, after))).collect();
             let mean = values.iter().sum::<f64>() / 4000.0;
             values.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
         };
-        let own = square(&|(before, _)| before[column]);
-        let noise = square(&|(before, after)| after[column] - before[column]);
+        let own = square(&|before, _| before[column]);
+        let noise = square(&|before, after| after[column] - before[column]);
         assert!((noise / own - 1.0).abs() < 0.1, "{column}: {noise} {own}");
     }
 }
