@@ -174,6 +174,15 @@ pub const KINDS: &[Kind] = &[
         title: "Metrics",
         entries: || taste_zoo::METRICS.iter().map(|e| e.choice.into()).collect(),
     },
+    Kind {
+        choice: Choice {
+            name: "corruptions",
+            usage: "corruptions",
+            about: "What `taste corrupt` does to data; severities are 1 to 5, or `mixed` for all in turns.",
+        },
+        title: "Corruptions",
+        entries: || taste_zoo::CORRUPTIONS.iter().map(|e| e.choice.into()).collect(),
+    },
 ];
 
 /// A kind by its name.

@@ -210,7 +210,7 @@ impl FitArgs {
 }
 
 /// The sizes of a sample, if the model fixes them.
-fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
+pub(crate) fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
     let sizes = model.input(None)?.shape;
     Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

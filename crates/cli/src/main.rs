@@ -1,7 +1,9 @@
 //! The `taste` command: flags, printing, exit codes.
 
 mod args;
+mod bench;
 mod completions;
+mod corrupt;
 mod demo;
 mod derive;
 mod detect;
@@ -99,7 +101,9 @@ fn main() -> ExitCode {
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
+        Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),

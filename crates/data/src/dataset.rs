@@ -149,6 +149,17 @@ impl Dataset {
         self.parts.iter().any(|part| part.source.facts().bytes)
     }
 
+    /// The sizes of one sample as the first file holds it.
+    pub fn file_sample_shape(&self) -> &[usize] {
+        self.parts.first().map_or(&[], |part| &part.source.facts().sample)
+    }
+
+    /// Whether the first file holds images with their channels last; samples have them first, unless a model wants
+    /// otherwise.
+    pub fn has_channels_last(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.prepare.has_channels_last())
+    }
+
     /// What was left out so far (file or line, and why), with [`Options::skip_bad`].
     pub fn skipped(&self) -> Vec<(String, String)> {
         self.parts.iter().flat_map(|part| part.source.skipped()).collect()

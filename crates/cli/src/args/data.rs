@@ -72,11 +72,20 @@ enum Pixels {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Place {
+pub(super) enum Place {
     /// Channels × height × width
     Nchw,
     /// Height × width × channels
     Nhwc,
+}
+
+impl From<Place> for Layout {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Nchw => Self::Nchw,
+            Place::Nhwc => Self::Nhwc,
+        }
+    }
 }
 
 impl DataArgs {
@@ -177,11 +186,7 @@ impl DataArgs {
         let exclude = self.exclude.iter().cloned().chain(column).collect();
         Ok(Options {
             sample_shape,
-            layout: match self.layout {
-                None => Layout::Auto,
-                Some(Place::Nchw) => Layout::Nchw,
-                Some(Place::Nhwc) => Layout::Nhwc,
-            },
+            layout: self.layout.map_or(Layout::Auto, Layout::from),
             raw: self.raw,
             mean: self.mean.clone(),
             std: self.std.clone(),
@@ -205,7 +210,7 @@ impl DataArgs {
 }
 
 /// `256` for the shorter side, `28x28` for both.
-fn resize(text: &str) -> Result<Resize> {
+pub(super) fn resize(text: &str) -> Result<Resize> {
     match text.trim().parse() {
         Ok(side) if side > 0 => Ok(Resize::Shorter(side)),
         _ => size("--resize", text).map(|(height, width)| Resize::To(height, width)),

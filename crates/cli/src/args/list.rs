@@ -10,8 +10,8 @@ Examples:
   taste list methods             one of them
   taste list score-models --json")]
 pub(crate) struct ListArgs {
-    /// methods, score-models, targets, stein-operators, aggregates, tails, laplacian-methods, backends, formats, metrics
-    /// or onnx-operators [default: all but the last]
+    /// methods, score-models, targets, stein-operators, aggregates, tails, laplacian-methods, backends, formats, metrics,
+    /// corruptions or onnx-operators [default: all but the last]
     #[arg(value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Print JSON

@@ -1,8 +1,10 @@
 //! The command line.
 
 mod astray;
+mod bench;
 pub(crate) mod choices;
 mod completions;
+mod corrupt;
 mod data;
 mod demo;
 mod derive;
@@ -20,7 +22,9 @@ use clap::{Args, Parser, Subcommand};
 use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use astray::in_one_line;
+pub(crate) use bench::BenchArgs;
 pub(crate) use completions::CompletionsArgs;
+pub(crate) use corrupt::CorruptArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
@@ -54,6 +58,8 @@ Examples:
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
+  taste bench --config bench.toml --out bench           many methods on many sets
+  taste corrupt test.npy --kind fog -o fog.npy          data with something wrong
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -75,7 +81,9 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
     Evaluate(Box<EvaluateArgs>),
+    Bench(Box<BenchArgs>),
     Edit(EditArgs),
+    Corrupt(Box<CorruptArgs>),
     Train(TrainArgs),
     Import(ImportArgs),
     Derive(Box<DeriveArgs>),

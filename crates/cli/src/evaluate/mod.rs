@@ -1,8 +1,8 @@
 //! `taste evaluate`.
 
 mod labels;
-mod sets;
-mod sheet;
+pub(crate) mod sets;
+pub(crate) mod sheet;
 pub(crate) mod text;
 
 use std::path::{Path, PathBuf};

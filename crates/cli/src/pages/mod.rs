@@ -1,10 +1,12 @@
 //! Pages for people: what a run found, as one self-contained HTML file.
 
+mod bench;
 mod evaluate;
 mod fit;
 mod score;
 mod test;
 
+pub(crate) use bench::bench;
 pub(crate) use evaluate::evaluate;
 pub(crate) use fit::fit;
 pub(crate) use score::Scored;
@@ -37,13 +39,18 @@ impl PageArgs {
     /// Writes the page, if one was asked for.
     pub(crate) fn write(&self, quiet: bool, page: impl FnOnce() -> Page) -> Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
-        let footer = format!("taste {}", env!("CARGO_PKG_VERSION"));
-        files::write(path, page().footer(footer).to_html().as_bytes())?;
+        put(path, page())?;
         if !quiet {
             tell(&format!("wrote {}", path.display()));
         }
         Ok(())
     }
+}
+
+/// Writes a page.
+pub(crate) fn put(path: &Path, page: Page) -> Result<()> {
+    let footer = format!("taste {}", env!("CARGO_PKG_VERSION"));
+    files::write(path, page.footer(footer).to_html().as_bytes())
 }
 
 /// A share in percent.

@@ -1,6 +1,8 @@
 //! The binary from end to end.
 
+mod bench;
 mod common;
+mod corrupt;
 mod demo;
 mod derive;
 mod edit;

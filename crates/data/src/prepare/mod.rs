@@ -62,6 +62,11 @@ impl Prepare {
         &self.plan.last
     }
 
+    /// Whether the file holds images with their channels last.
+    pub(crate) fn has_channels_last(&self) -> bool {
+        self.plan.first_turn == Turn::ChannelsFirst
+    }
+
     /// Prepares samples along the first axis.
     pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
         let mut values = turned(rows, &self.plan.first, self.plan.first_turn);
