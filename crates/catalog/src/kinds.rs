@@ -176,6 +176,16 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         choice: Choice {
+            name: "attacks",
+            usage: "attacks",
+            about: "What `taste attack` does to samples, so that a classifier errs; costs are for a sample that is not \
+                    misled.",
+        },
+        title: "Attacks",
+        entries: || taste_zoo::ATTACKS.iter().map(|a| a.choice).collect(),
+    },
+    Kind {
+        choice: Choice {
             name: "corruptions",
             usage: "corruptions",
             about: "What `taste corrupt` does to data; severities are 1 to 5, or `mixed` for all in turns.",

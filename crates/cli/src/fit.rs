@@ -32,10 +32,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let like = args.like.as_deref().map(Detector::open).transpose()?;
     let (method, named) = args.method_like(like.as_ref(), quiet);
     let method = taste_catalog::method(&method, &named)?;
-    let sample_shape = sample_shape(&model)?;
+    let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => args.reading.options(sample_shape)?,
+        None => with_inputs(args.reading.options(sample_shape)?, &model, &args.data),
     };
     let options = look::at_tables(&data, &options, quiet)?;
     let settings = match &like {
@@ -90,6 +90,20 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         tell_next_steps(args);
     }
     Ok(Outcome::Fine)
+}
+
+/// With the columns of a table that a model has one input each for, under their names.
+fn with_inputs(options: Options, model: &Model, data: &Path) -> Options {
+    let is_table = !["npy", "npz"].iter().any(|e| data.extension().is_some_and(|own| own == *e));
+    let inputs = model.inputs();
+    let single = |port: &taste_engine::Port| match port.shape.as_deref() {
+        Some([_] | [_, Ok(1)]) => true,
+        _ => false,
+    };
+    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
+        return options;
+    }
+    Options { columns: inputs.into_iter().map(|p| p.name).collect(), ..options }
 }
 
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what
@@ -169,6 +183,7 @@ impl FitArgs {
             ("baseline", &self.baseline),
             ("tail", &self.tail),
             ("laplacian-method", &self.laplacian_method),
+            ("at", &self.at),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -207,10 +222,4 @@ impl FitArgs {
             ..Settings::default()
         })
     }
-}
-
-/// The sizes of a sample, if the model fixes them.
-pub(crate) fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let sizes = model.input(None)?.shape;
-    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

@@ -30,6 +30,7 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
     });
     match engine.map(taste_engine::Error::kind) {
         Some(taste_engine::ErrorKind::OpenShape) => return Some(" with --shape"),
+        Some(taste_engine::ErrorKind::LeftToEngine) => return Some(" (--backend ort)"),
         Some(taste_engine::ErrorKind::EveryClass) => {
             return Some(" (--laplacian-method closed-form)");
         }

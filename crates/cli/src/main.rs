@@ -1,6 +1,8 @@
 //! The `taste` command: flags, printing, exit codes.
 
+mod applies;
 mod args;
+mod attack;
 mod bench;
 mod completions;
 mod corrupt;
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => evaluate::run(args),
         Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
+        Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
         Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
@@ -118,7 +121,9 @@ fn main() -> ExitCode {
 
 /// Reads the arguments; help texts list what the tables hold.
 fn parse() -> Result<Cli, clap::Error> {
-    let command = Cli::command().mut_subcommand("fit", |fit| fit.after_help(args::fit_help()));
+    let command = Cli::command()
+        .mut_subcommand("fit", |fit| fit.after_help(args::fit_help()))
+        .mut_subcommand("attack", |attack| attack.after_help(args::attack_help()));
     Cli::from_arg_matches(&command.try_get_matches()?)
 }
 

@@ -45,6 +45,14 @@ pub enum Error {
         /// What it keeps.
         rows: String,
     },
+    /// Data without labels, for a method that needs them.
+    #[error("the method {method} needs labels, and the samples of {data} have none")]
+    NoLabels {
+        /// The method.
+        method: String,
+        /// The data.
+        data: String,
+    },
     /// Samples with missing entries of which the model makes no number.
     #[error("{problem}: {data}: {}, and of those the model makes no number", missing(entries, *samples))]
     Missing {
@@ -56,14 +64,6 @@ pub enum Error {
         entries: Vec<(String, u64)>,
         /// How many samples there are.
         samples: u64,
-    },
-    /// Data without labels, for a method that needs them.
-    #[error("the method {method} needs labels, and the samples of {data} have none")]
-    NoLabels {
-        /// The method.
-        method: String,
-        /// The data.
-        data: String,
     },
     /// A method on classes, and a model that has none.
     #[error(
@@ -175,8 +175,8 @@ impl Error {
         match self {
             Self::Data(_)
             | Self::TooFew(_)
-            | Self::Missing { .. }
             | Self::NoLabels { .. }
+            | Self::Missing { .. }
             | Self::InTraining { .. }
             | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,

@@ -37,7 +37,7 @@ pub(crate) struct FitArgs {
     /// Repeat every setting of this detector, for a model that was trained again
     #[arg(long, value_name = "DETECTOR.onnx", conflicts_with_all = [
         "method", "goal", "score_model", "target", "output", "task", "features", "operator", "aggregate", "tail", "baseline",
-        "precondition", "laplacian_method", "score_input", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
+        "precondition", "laplacian_method", "score_input", "at", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
         "seed", "memory", "layout", "raw", "mean", "std", "resize", "crop", "filter", "pad", "columns", "exclude",
     ])]
     pub(crate) like: Option<PathBuf>,
@@ -64,6 +64,10 @@ pub(crate) struct FitArgs {
     /// The tensor that methods on features look at [default: the input of the last linear layer]
     #[arg(long, value_name = "TENSOR", help_heading = "Method")]
     pub(crate) features: Option<String>,
+    /// What the residuals of the method stein are functions of: input, features (the input of the last linear layer) or a
+    /// tensor of the model; what comes before it needs no derivative [default: input]
+    #[arg(long, value_name = "TENSOR|features|input", help_heading = "Method")]
+    pub(crate) at: Option<String>,
     /// What is made of model and score, see `taste list stein-operators` [default: langevin]
     #[arg(long, value_name = "OPERATOR", help_heading = "Method")]
     pub(crate) operator: Option<String>,

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod astray;
+mod attack;
 mod bench;
 pub(crate) mod choices;
 mod completions;
@@ -22,6 +23,7 @@ use clap::{Args, Parser, Subcommand};
 use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use astray::in_one_line;
+pub(crate) use attack::{AttackArgs, Between, after_help as attack_help};
 pub(crate) use bench::BenchArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use corrupt::CorruptArgs;
@@ -58,6 +60,7 @@ Examples:
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
+  taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
   taste bench --config bench.toml --out bench           many methods on many sets
   taste corrupt test.npy --kind fog -o fog.npy          data with something wrong
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
@@ -83,6 +86,7 @@ pub(crate) enum Command {
     Evaluate(Box<EvaluateArgs>),
     Bench(Box<BenchArgs>),
     Edit(EditArgs),
+    Attack(Box<AttackArgs>),
     Corrupt(Box<CorruptArgs>),
     Train(TrainArgs),
     Import(ImportArgs),

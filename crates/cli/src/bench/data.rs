@@ -11,7 +11,7 @@ use taste_zoo::{
     evaluation::{Set, Truth, group_of},
 };
 
-use crate::{args::BenchArgs, detect::tell_skipped, fit, tell};
+use crate::{args::BenchArgs, detect::tell_skipped, tell};
 
 /// The model and what is compared on it.
 pub(super) struct Data<'a> {
@@ -47,7 +47,7 @@ impl<'a> Data<'a> {
                 path.display()
             );
         }
-        let shape = fit::sample_shape(&model)?;
+        let shape = model.sample_shape()?;
         let options = match &plan.reading {
             Some(reading) => Options { sample_shape: shape, ..reading.clone() },
             None => args.reading.options(shape)?,

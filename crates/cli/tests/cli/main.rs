@@ -1,5 +1,7 @@
 //! The binary from end to end.
 
+mod attack;
+mod before;
 mod bench;
 mod common;
 mod corrupt;

@@ -193,9 +193,15 @@ fn prediction_name(draft: &Draft, statistic: &Statistic) -> String {
     let taken = |name: &str| {
         OWN.contains(&name)
             || statistic.parts.iter().any(|p| p.name == name)
-            || name == draft.input_name()
+            || draft.inputs().iter().any(|input| input == name)
     };
     if taken(name) { format!("model_{name}") } else { name.to_owned() }
+}
+
+/// The entries of a sample that are whole numbers to the model.
+fn whole_columns(draft: &Draft) -> Vec<usize> {
+    let each = draft.parts().iter().flat_map(|p| std::iter::repeat_n(p.is_whole, p.width));
+    each.enumerate().filter(|(_, whole)| *whole).map(|(place, _)| place).collect()
 }
 
 fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> ModelFacts {
@@ -211,6 +217,8 @@ fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> M
         file: job.model.name().to_owned(),
         sha256: job.model.onnx().sha256().unwrap_or_default(),
         input: draft.input_name().to_owned(),
+        inputs: if draft.parts().is_empty() { Vec::new() } else { draft.inputs() },
+        whole: whole_columns(draft),
         output: draft.output_name().to_owned(),
         prediction,
         sample_shape: draft.sample_shape(),

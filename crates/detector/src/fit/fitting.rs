@@ -383,17 +383,16 @@ fn over() -> Error {
 
 /// How the graph is made of the model. A model that leaves the sizes of a sample open takes them from the data.
 fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
-    let ports = model.inputs();
-    let input = match &settings.input {
-        Some(name) => ports.iter().find(|p| p.name == *name),
-        None => ports.iter().find(|p| p.is_float),
-    };
-    let is_open = |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
-    let sample_shapes = match input {
-        Some(input) if input.shape.as_deref().is_none_or(is_open) => {
-            HashMap::from([(input.name.clone(), data.sample_shape.clone())])
+    let sample_shapes = match &settings.input {
+        Some(name) => {
+            let ports = model.inputs();
+            let is_open =
+                |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
+            let open = ports.iter().filter(|p| p.name == *name);
+            let open = open.filter(|p| p.shape.as_deref().is_none_or(is_open));
+            open.map(|p| (p.name.clone(), data.sample_shape.clone())).collect()
         }
-        _ => HashMap::new(),
+        None => model.sample_shapes(&data.sample_shape),
     };
     Request {
         output: settings.output.clone(),

@@ -146,7 +146,7 @@ impl<'p> Worker<'p> {
                     std::iter::once(keys.len()).chain(parts.sample_shape.clone()).collect();
                 let view = ArrayViewD::from_shape(IxDyn(&shape), input.as_slice().unwrap_or(&[]))
                     .map_err(|e| refused(e.to_string()))?;
-                let results = session.run(&[(&*network.input, view)])?;
+                let results = session.run_samples(&network.inputs, view)?;
                 results.iter().map(|v| matrix(v.to_f32())).collect::<Result<Vec<_>, _>>()?
             }
         };
@@ -169,7 +169,7 @@ impl<'p> Worker<'p> {
         }
         let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
-                if !finite(&input.row(i)) {
+                if !usable_input(&input.row(i), parts.fills) {
                     self.state.counts.bad_inputs += 1;
                     return !parts.strict;
                 }
@@ -253,6 +253,11 @@ impl std::fmt::Debug for Worker<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Worker").field("plan", &self.plan.purpose()).finish_non_exhaustive()
     }
+}
+
+/// Whether the entries of a sample are numbers, or missing where the network fills them in.
+fn usable_input(row: &ArrayView1<'_, f32>, fills: bool) -> bool {
+    row.iter().all(|v| v.is_finite() || (fills && v.is_nan()))
 }
 
 fn finite(row: &ArrayView1<'_, f32>) -> bool {
