@@ -182,7 +182,8 @@ fn filled(imported: &Imported, parts: &[Part]) -> Vec<Option<f64>> {
         for (place, (a, b)) in first.iter().zip(&second).enumerate() {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
             let entry = a.max(0.0) as usize;
-            let moved = *a == entry as f64 && *b == (entry + total) as f64 && entry < total;
+            let is = |x: f64, place: usize| (x - place as f64).abs() < 0.5;
+            let moved = is(*a, entry) && is(*b, entry + total) && entry < total;
             let constant = constants.get(place % constants.len().max(1)).copied();
             if moved && constant.is_some_and(f64::is_finite) {
                 fill[entry] = fill[entry].or(constant);
