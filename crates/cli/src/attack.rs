@@ -76,7 +76,8 @@ fn open(args: &AttackArgs, options: &Options) -> Result<Dataset> {
         Err(_) if !named => Dataset::open(&args.data, options)?,
         other => other?,
     };
-    args.reading.with_labels(data, &args.data, true, |_| {})
+    let paths = std::slice::from_ref(&args.data);
+    Ok(args.reading.with_labels(data, paths, true, |_| {})?.0)
 }
 
 /// What entries lie between.
