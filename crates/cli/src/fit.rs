@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use taste_data::{Dataset, Options, Samples};
+use taste_data::{Dataset, Dictionary, Options, Samples};
 use taste_detector::{Detector, Fit, Named, Settings};
-use taste_engine::Model;
+use taste_engine::{InputPart, Model, Request};
 
 use crate::{
     Outcome, args::FitArgs, detect::tell_skipped, files, look, pages, paths, print, print_json,
@@ -102,7 +102,12 @@ fn with_inputs(options: Options, model: &Model, data: &[PathBuf]) -> Options {
     if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
         return options;
     }
-    Options { columns: inputs.into_iter().map(|p| p.name).collect(), ..options }
+    // Inputs that take words say which.
+    let parts = model.draft(&Request::default()).map(|draft| draft.parts().to_vec());
+    let dictionary =
+        |part: InputPart| part.words.map(|words| Dictionary { column: part.name, words });
+    let words = parts.unwrap_or_default().into_iter().filter_map(dictionary).collect();
+    Options { columns: inputs.into_iter().map(|p| p.name).collect(), words, ..options }
 }
 
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what
