@@ -182,7 +182,7 @@ pub const KINDS: &[Kind] = &[
                     misled.",
         },
         title: "Attacks",
-        entries: || taste_zoo::ATTACKS.iter().map(|a| a.choice).collect(),
+        entries: || taste_zoo::ATTACKS.iter().map(|a| a.choice.into()).collect(),
     },
 ];
 
