@@ -184,6 +184,15 @@ pub const KINDS: &[Kind] = &[
         title: "Attacks",
         entries: || taste_zoo::ATTACKS.iter().map(|a| a.choice.into()).collect(),
     },
+    Kind {
+        choice: Choice {
+            name: "corruptions",
+            usage: "corruptions",
+            about: "What `taste corrupt` does to data; severities are 1 to 5, or `mixed` for all in turns.",
+        },
+        title: "Corruptions",
+        entries: || taste_zoo::CORRUPTIONS.iter().map(|e| e.choice.into()).collect(),
+    },
 ];
 
 /// A kind by its name.

@@ -1,10 +1,10 @@
 //! A detector with the engine and the data that it is used on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use taste_data::{Chunk, Dataset, Samples};
-use taste_detector::{Detector, Scorer, Scores};
+use taste_detector::{Detector, Engine, Error, Scorer, Scores};
 use taste_files::message::in_line;
 
 use crate::{args::DetectArgs, hints, progress::Bars, table, tell};
@@ -18,20 +18,35 @@ pub(crate) struct Detection<'a> {
 
 impl<'a> Detection<'a> {
     pub(crate) fn start(detector: &'a Detector, args: &'a DetectArgs, map: bool) -> Result<Self> {
-        let scorer = detector
-            .start(&args.run.engine()?, map)
-            .map_err(|e| hints::about(&args.detector, &e))?;
+        Self::with(detector, args, |engine| detector.start(engine, map))
+    }
+
+    /// The same with the model's own output.
+    pub(crate) fn predicting(
+        detector: &'a Detector,
+        args: &'a DetectArgs,
+        map: bool,
+    ) -> Result<Self> {
+        Self::with(detector, args, |engine| detector.start_with_prediction(engine, map))
+    }
+
+    fn with(
+        detector: &'a Detector,
+        args: &'a DetectArgs,
+        start: impl FnOnce(&Engine) -> Result<Scorer, Error>,
+    ) -> Result<Self> {
+        let scorer = start(&args.run.engine()?).map_err(|e| hints::about(&args.detector, &e))?;
         Ok(Self { detector, scorer, args })
     }
 
     /// Opens data for the detector.
     pub(crate) fn open(&self, path: &Path) -> Result<Dataset> {
-        self.open_keeping(path, &[])
+        self.open_keeping(&[path.to_owned()], &[])
     }
 
-    /// The same, with columns of a table that come along as text.
-    pub(crate) fn open_keeping(&self, path: &Path, keep: &[String]) -> Result<Dataset> {
-        Ok(self.detector.open_keeping(path, self.args.skip_bad, keep)?)
+    /// Opens several files as one set, with columns of tables that come along as text.
+    pub(crate) fn open_keeping(&self, paths: &[PathBuf], keep: &[String]) -> Result<Dataset> {
+        Ok(self.detector.open_keeping(paths, self.args.skip_bad, keep)?)
     }
 
     /// How many samples go through the engine at once.

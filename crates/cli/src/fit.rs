@@ -1,6 +1,6 @@
 //! `taste fit`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
@@ -8,19 +8,20 @@ use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
 use crate::{
-    Outcome, args::FitArgs, detect::tell_skipped, files, pages, print, print_json, progress::Bars,
-    reading, sheet, table::Table, tell, truth,
+    Outcome, args::FitArgs, detect::tell_skipped, files, look, pages, paths, print, print_json,
+    progress::Bars, reading, sheet, table::Table, tell, truth,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let quiet = args.run.quiet();
-    let mut sources = vec![args.model.as_path(), args.data.as_path()];
-    sources.extend(args.calibration.as_deref());
+    let (data, calibration) = (paths::expanded(&args.data)?, paths::expanded(&args.calibration)?);
+    let mut sources = vec![args.model.as_path()];
+    sources.extend(paths::borrowed(&data).chain(paths::borrowed(&calibration)));
     sources.extend(args.reading.label_file());
     let mut targets = vec![("-o", args.out.as_path())];
     targets.extend(args.page.target());
     files::check_targets(&sources, &targets)?;
-    check_apart(args)?;
+    check_apart(&data, &calibration)?;
     let model = Model::open(&args.model)?;
     if Detector::is_one(model.onnx()) {
         bail!(
@@ -29,52 +30,50 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         );
     }
     let like = args.like.as_deref().map(Detector::open).transpose()?;
-    let (method, named) = match &like {
-        Some(like) => {
-            let method = &like.manifest().method;
-            (method.written.clone(), method.options.clone())
-        }
-        None => args.method_and_options(quiet),
-    };
+    let (method, named) = args.method_like(like.as_ref(), quiet);
     let method = taste_catalog::method(&method, &named)?;
-    let sample_shape = sample_shape(&model)?;
+    let sample_shape = model.sample_shape()?;
     let options = match &like {
         Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => args.reading.options(sample_shape)?,
+        None => with_inputs(args.reading.options(sample_shape)?, &model, &args.data),
     };
+    let options = look::at_tables(&data, &options, quiet)?;
     let settings = match &like {
         Some(like) => like.manifest().settings.clone(),
         None => args.settings()?,
     };
     let needs = method.needs();
     let needed = needs.labels;
-    let train = labelled(&args.data, &options, needed, needs.uses_labels)?;
-    let options = train.options_naming_columns(&options);
+    let train = labelled(&data, &options, needed, needs.uses_labels)?;
+    let mut options = train.options_naming_columns(&options);
     let note = |text: &str| {
         if !quiet {
             tell(text);
         }
     };
-    let train = args.reading.with_labels(train, &args.data, needed, note)?;
-    let calibration =
-        args.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
+    let (train, classes) = args.reading.with_labels(train, &data, needed, note)?;
+    if options.classes.is_empty() {
+        options.classes = classes;
+    }
+    let given = (!calibration.is_empty()).then(|| Dataset::open_all(&calibration, &options));
+    let given = given.transpose()?;
     let bars = Bars::new(quiet);
     let detector = Fit::new(&model, method)
         .settings(settings)
         .engine(args.run.engine()?)
         .reading(options.clone(), train.holds_bytes())
         .progress(&bars.progress())
-        .run(&train, calibration.as_ref().map(|c| c as &dyn Samples));
+        .run(&train, given.as_ref().map(|c| c as &dyn Samples));
     drop(bars);
     let mut detector = detector?;
-    if let Some(path) = &args.calibration {
-        let errors = truth::errors(args, &detector, path, &options)?;
+    if !calibration.is_empty() {
+        let errors = truth::errors(args, &detector, &calibration, &options)?;
         detector.set_errors(errors)?;
     }
     if !quiet {
         reading::tell_difference(&model, &options);
         tell_skipped(&train);
-        calibration.iter().for_each(tell_skipped);
+        given.iter().for_each(tell_skipped);
     }
     detector.save(&args.out)?;
     let manifest = detector.manifest();
@@ -93,12 +92,26 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// With the columns of a table that a model has one input each for, under their names.
+fn with_inputs(options: Options, model: &Model, data: &Path) -> Options {
+    let is_table = !["npy", "npz"].iter().any(|e| data.extension().is_some_and(|own| own == *e));
+    let inputs = model.inputs();
+    let single = |port: &taste_engine::Port| match port.shape.as_deref() {
+        Some([_] | [_, Ok(1)]) => true,
+        _ => false,
+    };
+    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
+        return options;
+    }
+    Options { columns: inputs.into_iter().map(|p| p.name).collect(), ..options }
+}
+
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what
 /// needs them.
-fn labelled(path: &Path, options: &Options, needed: bool, used: bool) -> Result<Dataset> {
+fn labelled(paths: &[PathBuf], options: &Options, needed: bool, used: bool) -> Result<Dataset> {
     let with = Options { labels: needed || used, ..options.clone() };
-    match Dataset::open(path, &with) {
-        Err(_) if used && !needed => Ok(Dataset::open(path, options)?),
+    match Dataset::open_all(paths, &with) {
+        Err(_) if used && !needed => Ok(Dataset::open_all(paths, options)?),
         other => Ok(other?),
     }
 }
@@ -114,7 +127,7 @@ fn next_steps(args: &FitArgs) -> Vec<(String, String)> {
             "how good it is".to_owned(),
         ),
     ];
-    if args.calibration.is_none() {
+    if args.calibration.is_empty() {
         steps.push((
             format!("taste edit {detector} --recalibrate FRESH"),
             "p-values that hold for new data".to_owned(),
@@ -132,13 +145,12 @@ fn tell_next_steps(args: &FitArgs) {
 }
 
 /// Fails if training and calibration data are the same file.
-fn check_apart(args: &FitArgs) -> Result<()> {
-    let Some(calibration) = &args.calibration else { return Ok(()) };
-    let same = match (args.data.canonicalize(), calibration.canonicalize()) {
-        (Ok(data), Ok(calibration)) => data == calibration,
-        _ => false,
+fn check_apart(data: &[PathBuf], calibration: &[PathBuf]) -> Result<()> {
+    let is_same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
     };
-    if same {
+    if let Some(calibration) = calibration.iter().find(|c| data.iter().any(|d| is_same(c, d))) {
         bail!(
             "--calibration {}: these are the training data; a detector that is calibrated on what it was fitted to flags \
              too much of new data: give other samples, or leave --calibration out to hold a part out",
@@ -149,6 +161,14 @@ fn check_apart(args: &FitArgs) -> Result<()> {
 }
 
 impl FitArgs {
+    /// The method and its options, or those of a detector that is repeated.
+    fn method_like(&self, like: Option<&Detector>, quiet: bool) -> (String, Named) {
+        match like.map(|like| &like.manifest().method) {
+            Some(method) => (method.written.clone(), method.options.clone()),
+            None => self.method_and_options(quiet),
+        }
+    }
+
     /// The method and the options that belong to it: stein where one of its options is given. `--method` once named what
     /// is now `--laplacian-method`.
     fn method_and_options(&self, quiet: bool) -> (String, Named) {
@@ -163,6 +183,7 @@ impl FitArgs {
             ("baseline", &self.baseline),
             ("tail", &self.tail),
             ("laplacian-method", &self.laplacian_method),
+            ("at", &self.at),
         ];
         for (name, value) in options {
             if let Some(value) = value {
@@ -201,10 +222,4 @@ impl FitArgs {
             ..Settings::default()
         })
     }
-}
-
-/// The sizes of a sample, if the model fixes them.
-fn sample_shape(model: &Model) -> Result<Option<Vec<usize>>> {
-    let sizes = model.input(None)?.shape;
-    Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()))
 }

@@ -30,6 +30,7 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
     });
     match engine.map(taste_engine::Error::kind) {
         Some(taste_engine::ErrorKind::OpenShape) => return Some(" with --shape"),
+        Some(taste_engine::ErrorKind::LeftToEngine) => return Some(" (--backend ort)"),
         Some(taste_engine::ErrorKind::EveryClass) => {
             return Some(" (--laplacian-method closed-form)");
         }
@@ -43,20 +44,24 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
     let chosen = reading == Reading::Flags;
     match problem(error)? {
         Problem::Entry { .. } => Some("; --skip-bad leaves such out"),
-        Problem::NotNumbers { .. } if chosen => Some("; --exclude leaves it out"),
-        Problem::ImageSize { .. } if chosen => Some("; --resize brings all to one size"),
+        Problem::NotNumbers { .. } | Problem::NamesRows { .. } if chosen => {
+            Some("; --exclude leaves it out")
+        }
+        Problem::ImageSize { .. } if chosen => {
+            Some("; --resize HxW brings all to one size, and so does --resize SIDE --crop SIDE")
+        }
         Problem::ImageSize { .. } => {
-            Some("; a detector that was fitted with --resize brings all to one size")
+            Some("; a detector that was fitted with --resize HxW or --crop brings all to one size")
         }
         Problem::Shape { columns: Some(_), .. } if chosen => {
             Some("; choose them with --columns, --exclude and --labels")
         }
         Problem::Shape { only_size: true, .. } if chosen => {
-            Some("; --resize and --pad change the size of images")
+            Some("; --resize, --crop and --pad change the size of images")
         }
-        Problem::Shape { only_size: true, .. } => {
-            Some("; a detector that was fitted with --resize or --pad changes the size of images")
-        }
+        Problem::Shape { only_size: true, .. } => Some(
+            "; a detector that was fitted with --resize, --crop or --pad changes the size of images",
+        ),
         _ => None,
     }
 }
@@ -71,6 +76,10 @@ fn detection(error: &Detection) -> Option<String> {
         Detection::Setting { name, .. } => return Some(format!(" (--{name})")),
         Detection::TooFew(shortage) if shortage.hold_out.is_some() => " (--held-out, --alpha)",
         Detection::TooFew(_) => " (--alpha)",
+        Detection::Missing { .. } => {
+            ": fill in what is missing, leave those rows out, or leave columns out with --exclude; a model whose file \
+             begins with an imputer takes them as they are"
+        }
         Detection::NoMaps => ": fit it again with --map to see where a sample differs",
         Detection::KeepsRows { .. } => " (--no-rows)",
         Detection::NoLabels { .. } => " (--labels)",

@@ -11,6 +11,7 @@ use taste_ops::ImportError;
 use taste_stein::{check_field, fields::Coordinates};
 
 use crate::{
+    applies::{self, Applies},
     args::{InspectArgs, ModelArgs},
     derive::flat_note,
     detect, input, print, print_json, sheet,
@@ -26,13 +27,17 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     }
     let overview = model.overview();
     let analysis = analyse(&model, args);
+    let methods = request(&model, args).ok().and_then(|r| applies::methods(&model, &r).ok());
     if args.json {
-        print_json(&Inspection::new(file, &overview, &analysis))?;
+        print_json(&Inspection::new(file, &overview, &analysis, methods.as_deref()))?;
     } else {
-        print(&render(file, args, &overview, analysis.as_ref().ok()))?;
+        let own = methods.as_deref().map_or_else(String::new, applies::render);
+        print(&format!("{}{own}", render(file, args, &overview, analysis.as_ref().ok())))?;
     }
     match analysis {
         Ok(_) => Ok(()),
+        // Without derivatives there are methods that do without.
+        Err(_) if methods.is_some() && args.target.is_none() && args.wrt.is_none() => Ok(()),
         // The table of nodes is in the JSON already.
         Err(Failure::Engine(Error::Import { model, cause: ImportError::Nodes(nodes) }))
             if args.json =>
@@ -160,15 +165,17 @@ struct Found {
     taken_for: Option<String>,
 }
 
-fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
+/// What is asked of a model by flags.
+fn request(model: &Model, args: &ModelArgs) -> Result<Request> {
     let ports = model.inputs();
-    let wrt = model.input(args.wrt.as_deref())?.name;
+    let wrt = args.wrt.clone().or_else(|| Some(ports.first()?.name.clone())).unwrap_or_default();
+    let wrt = model.input(args.wrt.as_deref()).map_or(wrt, |port| port.name);
     let mut sample_shapes = HashMap::new();
     for text in &args.shape {
         let (name, sizes) = input::named(text, &ports, &wrt);
         sample_shapes.insert(name.to_owned(), input::sizes(sizes)?);
     }
-    let request = Request {
+    Ok(Request {
         target: args.target,
         output: args.output.clone(),
         wrt: args.wrt.clone(),
@@ -176,7 +183,12 @@ fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
         sample_shapes,
         memory: args.memory_bytes(),
         ..Request::default()
-    };
+    })
+}
+
+fn analyse(model: &Model, args: &ModelArgs) -> Result<Found, Failure> {
+    model.input(args.wrt.as_deref())?;
+    let request = request(model, args)?;
     let analysis = match model.analyse(&request) {
         // The nodes are shown in a table of their own.
         Err(error @ Error::Import { .. }) => return Err(error.into()),
@@ -316,6 +328,8 @@ struct Inspection {
     operators: Vec<OperatorJson>,
     /// Absent if nothing can be derived.
     derivative: Option<DerivativeJson>,
+    /// Where the methods apply; empty if the model can't be read.
+    methods: Vec<Applies>,
     /// Absent if nothing is wrong.
     error: Option<String>,
     /// Nodes that are not supported.
@@ -379,7 +393,12 @@ struct ProblemJson {
 }
 
 impl Inspection {
-    fn new(file: &Path, overview: &Overview, found: &Result<Found, Failure>) -> Self {
+    fn new(
+        file: &Path,
+        overview: &Overview,
+        found: &Result<Found, Failure>,
+        methods: Option<&[Applies]>,
+    ) -> Self {
         let (error, problems) = match found {
             Ok(_) => (None, Vec::new()),
             Err(Failure::Engine(Error::Import { cause: ImportError::Nodes(nodes), .. })) => {
@@ -404,6 +423,7 @@ impl Inspection {
             });
         Self {
             file: file.display().to_string(),
+            methods: methods.unwrap_or_default().to_vec(),
             producer: overview.producer.clone(),
             ir_version: overview.ir_version,
             opsets: overview

@@ -1,8 +1,11 @@
 //! The `taste` command: flags, printing, exit codes.
 
+mod applies;
 mod args;
 mod attack;
+mod bench;
 mod completions;
+mod corrupt;
 mod demo;
 mod derive;
 mod detect;
@@ -17,9 +20,12 @@ mod import;
 mod input;
 mod inspect;
 mod list;
+mod look;
 mod ops;
 mod output;
 mod pages;
+mod paths;
+mod predictions;
 mod progress;
 mod reading;
 mod score;
@@ -97,8 +103,10 @@ fn main() -> ExitCode {
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
         Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
+        Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),

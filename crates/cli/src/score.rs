@@ -5,14 +5,16 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use taste_data::{Chunk, Column, Dataset, Kind, TableWriter, TextFormat, Value};
-use taste_detector::{Detector, PartFacts, Role, Scores};
+use taste_detector::{Detector, PartFacts, Remark, Role, Scores};
 
 use crate::{
     Outcome,
     args::ScoreArgs,
     detect::Detection,
-    files,
+    files, look,
     pages::Scored,
+    paths,
+    predictions::Predictions,
     print_json,
     table::{count, percent},
     tell,
@@ -22,7 +24,7 @@ use crate::{
 #[derive(Serialize)]
 struct Summary<'a> {
     detector: &'a Path,
-    data: &'a Path,
+    data: &'a str,
     samples: usize,
     flagged: usize,
     /// Samples whose entries or score are not finite; they are among the flagged.
@@ -35,6 +37,8 @@ struct Summary<'a> {
     alpha: Option<f64>,
     /// Whether far fewer samples are flagged than of calibration samples.
     too_few_flagged: bool,
+    /// What a look at each column or channel beside the training data tells.
+    data_remarks: Vec<Remark>,
     file: Option<&'a Path>,
 }
 
@@ -42,13 +46,21 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let with = &args.with;
     let out = args.out.iter().map(|p| ("-o", p.as_path()));
     let targets: Vec<(&str, &Path)> = out.chain(args.page.target()).collect();
-    files::check_targets(&[&with.detector, &args.data], &targets)?;
+    let paths = paths::expanded(&args.data)?;
+    let sources: Vec<&Path> =
+        std::iter::once(with.detector.as_path()).chain(paths::borrowed(&paths)).collect();
+    files::check_targets(&sources, &targets)?;
     let detector = Detector::open(&with.detector)?;
     let mut scored = args.page.report.as_ref().map(|_| Scored::new(&detector));
-    let detection = Detection::start(&detector, with, scored.is_some() && detector.has_map())?;
-    let data = detection.open(&args.data)?;
+    let with_map = scored.is_some() && detector.has_map();
+    let detection = Detection::predicting(&detector, with, with_map)?;
+    let data = detection.open_keeping(&paths, &args.keep)?;
     let mut sheet = Sheet::create(args, &detector, &data)?;
+    let mut comparison = detector.compare();
     let samples = detection.each(&data, |chunk, scores| {
+        if let Some(comparison) = &mut comparison {
+            comparison.add(&chunk.values.view());
+        }
         if let Some(scored) = &mut scored {
             scored.add(&data, chunk, scores);
         }
@@ -64,9 +76,11 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         other => other?,
     }
     let decision = &detector.manifest().decision;
+    let name = paths::shown(&paths);
+    let remarks = comparison.map_or_else(Vec::new, |c| c.remarks());
     let summary = Summary {
         detector: &with.detector,
-        data: &args.data,
+        data: &name,
         samples,
         flagged,
         not_finite,
@@ -75,13 +89,15 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         beyond: crate::edit::beyond(decision),
         alpha: decision.alpha,
         too_few_flagged: detector.flags_too_few(flagged, samples),
+        data_remarks: remarks.clone(),
         file: args.out.as_deref(),
     };
     if !with.run.quiet() {
         summary.tell();
     }
     if let Some(scored) = scored {
-        args.page.write(with.run.quiet(), || scored.page(&with.detector, &args.data))?;
+        args.page
+            .write(with.run.quiet(), || scored.page(&with.detector, Path::new(&name), &remarks))?;
     }
     if args.out.is_some() && with.json {
         print_json(&summary)?;
@@ -98,6 +114,9 @@ struct Sheet<'a> {
     /// How many of them are terms that add up to the score; they come last.
     evidence: usize,
     with_novelty: bool,
+    predictions: Predictions<'a>,
+    /// Columns of the data that come along.
+    kept: usize,
     /// Whether rows have the names of files.
     named: bool,
     flagged: usize,
@@ -130,6 +149,15 @@ impl<'a> Sheet<'a> {
         }
         let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let is_npy = args.out.as_deref().is_some_and(ends_in);
+        // Columns of an array have no names, and keep their places.
+        let predictions = if is_npy { Predictions::NONE } else { Predictions::of(detector) };
+        columns.extend(predictions.columns());
+        let taken: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();
+        for name in &args.keep {
+            // A column of the data may be called as one of ours.
+            let own = if taken.contains(name) { format!("data_{name}") } else { name.clone() };
+            columns.push(Column::new(own, Kind::Text));
+        }
         let named = data.row_name(0).is_some() && !is_npy;
         columns.extend(named.then(|| Column::new("file", Kind::Text)));
         let format = if args.with.json { TextFormat::Jsonl } else { TextFormat::Csv };
@@ -138,7 +166,18 @@ impl<'a> Sheet<'a> {
             None => TableWriter::stdout(format, &columns)?,
         };
         let evidence = parts.len() - residuals;
-        Ok(Self { data, writer, parts, evidence, with_novelty, named, flagged: 0, not_finite: 0 })
+        Ok(Self {
+            data,
+            writer,
+            parts,
+            evidence,
+            with_novelty,
+            predictions,
+            kept: args.keep.len(),
+            named,
+            flagged: 0,
+            not_finite: 0,
+        })
     }
 
     fn add(&mut self, chunk: &Chunk, scores: &Scores) -> Result<()> {
@@ -162,6 +201,8 @@ impl<'a> Sheet<'a> {
                 row.extend([Value::Single(novelty.score[i]), Value::Single(novelty.p_value[i])]);
             }
             row.extend(self.parts[residuals..].iter().map(of));
+            row.extend(self.predictions.values(scores, i));
+            row.extend((0..self.kept).map(|column| Value::Text(&chunk.kept[column][i])));
             let name = self.data.row_name(index).filter(|_| self.named).unwrap_or_default();
             row.extend(self.named.then_some(Value::Text(&name)));
             self.writer.write(&row)?;
@@ -197,6 +238,9 @@ impl Summary<'_> {
             tell(&format!(
                 "warning: {samples} no finite score (NaN or infinite entries, or a model that overflows): flagged"
             ));
+        }
+        for line in look::lines(&self.data_remarks) {
+            tell(&format!("data: {line}"));
         }
         if let Some(path) = self.file {
             tell(&format!("wrote {}", path.display()));

@@ -1,7 +1,7 @@
 //! What a detector is and how it fares, on one screen.
 
 use serde_json::Value;
-use taste_data::Options;
+use taste_data::{Filter, Options, Resize};
 use taste_detector::{DataFacts, ErrorModel, Finding, Level, Manifest, Measure};
 use taste_engine::Answer;
 
@@ -195,7 +195,16 @@ fn preparation(data: &DataFacts) -> Option<String> {
     let options: &Options = &data.reading;
     let list = |v: &[f32]| v.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let mut steps = Vec::new();
-    steps.extend(options.resize.map(|(h, w)| format!("resized to {h}x{w}")));
+    let filter = match options.filter {
+        Filter::Bilinear => "",
+        Filter::Bicubic => " (bicubic)",
+        Filter::Nearest => " (nearest pixels)",
+    };
+    steps.extend(options.resize.map(|resize| match resize {
+        Resize::To(h, w) => format!("resized to {h}x{w}{filter}"),
+        Resize::Shorter(side) => format!("resized to a shorter side of {side}{filter}"),
+    }));
+    steps.extend(options.crop.map(|(h, w)| format!("cropped to the middle {h}x{w}")));
     steps.extend(options.pad.map(|(h, w)| format!("padded to {h}x{w}")));
     if steps.is_empty() && options.mean.is_empty() && options.std.is_empty() {
         return None;

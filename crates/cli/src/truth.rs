@@ -1,6 +1,6 @@
 //! Labels of calibration samples, for estimates of how wrong a model is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use taste_data::{Dataset, Labels, Options, Samples};
@@ -13,22 +13,25 @@ use crate::{args::FitArgs, progress::Bars};
 pub(crate) fn errors(
     args: &FitArgs,
     detector: &Detector,
-    path: &Path,
+    paths: &[PathBuf],
     options: &Options,
 ) -> Result<Option<ErrorModel>> {
     let labels = match &args.calibration_labels {
-        Some(named) if Path::new(named).is_file() => Some(Labels::open(Path::new(named))?),
-        Some(column) => Some(Labels::column(path, column, options.skip_bad)?),
+        Some(named) if Path::new(named).is_file() => {
+            Some(Labels::open(Path::new(named), &options.classes)?)
+        }
+        Some(column) => Some(Labels::column(paths, column, options.skip_bad, &options.classes)?),
         // A table of calibration samples may do without the column of labels.
         None => args
             .reading
             .label_column()
-            .and_then(|column| Labels::column(path, column, options.skip_bad).ok()),
+            .and_then(|c| Labels::column(paths, c, options.skip_bad, &options.classes).ok()),
     };
-    let data = match (&labels, Dataset::open(path, &Options { labels: true, ..options.clone() })) {
-        (None, Ok(data)) => data,
-        _ => Dataset::open(path, options)?,
-    };
+    let data =
+        match (&labels, Dataset::open_all(paths, &Options { labels: true, ..options.clone() })) {
+            (None, Ok(data)) => data,
+            _ => Dataset::open_all(paths, options)?,
+        };
     let truth = match &labels {
         Some(labels) => Truth::Given(labels),
         None if has_labels(&data) => Truth::Own,

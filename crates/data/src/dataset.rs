@@ -13,6 +13,7 @@ use crate::{
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
+    standard,
 };
 
 /// Samples in a file or folder, or in several.
@@ -53,7 +54,7 @@ impl Dataset {
         } else {
             vec![formats::open_file(path, options)?]
         };
-        let name = path.display().to_string();
+        let name = standard::shown(path);
         let prepared = |source: Box<dyn Source>| {
             let facts = source.facts();
             if let (Some(column), None, None) = (options.keep.first(), &facts.columns, &facts.taken)
@@ -123,6 +124,11 @@ impl Dataset {
         })
     }
 
+    /// The columns of a table that can come along as text.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.parts.first().map_or_else(Vec::new, |part| part.source.facts().texts.clone())
+    }
+
     /// Options that name the columns which these samples are made of, so that other tables are read by the names of
     /// their columns, whatever their order and whatever else they hold.
     #[must_use]
@@ -141,6 +147,17 @@ impl Dataset {
     /// Whether files hold bytes, which are scaled to 0..1 unless [`Options::raw`] leaves them as they are.
     pub fn holds_bytes(&self) -> bool {
         self.parts.iter().any(|part| part.source.facts().bytes)
+    }
+
+    /// The sizes of one sample as the first file holds it.
+    pub fn file_sample_shape(&self) -> &[usize] {
+        self.parts.first().map_or(&[], |part| &part.source.facts().sample)
+    }
+
+    /// Whether the first file holds images with their channels last; samples have them first, unless a model wants
+    /// otherwise.
+    pub fn has_channels_last(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.prepare.has_channels_last())
     }
 
     /// What was left out so far (file or line, and why), with [`Options::skip_bad`].

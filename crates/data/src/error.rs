@@ -65,6 +65,18 @@ pub enum Problem {
         /// The type that the file gives it.
         holds: String,
     },
+    /// A column of words of which nearly every row has another.
+    #[error(
+        "column {column:?} holds words, {words} different ones in {rows} rows: it names the rows, and is no input"
+    )]
+    NamesRows {
+        /// Its name.
+        column: String,
+        /// How many different words.
+        words: usize,
+        /// In how many rows.
+        rows: usize,
+    },
     /// A column that comes along as text and has none.
     #[error("column {column:?} holds {holds}, not text, numbers or dates")]
     NotText {
@@ -74,7 +86,9 @@ pub enum Problem {
         holds: String,
     },
     /// Columns are asked for by name, and the file is no table.
-    #[error("no column {0:?}, as it is not a table: CSV and Parquet files have columns")]
+    #[error(
+        "no column {0:?}, as it is not a table: CSV, Parquet, Arrow and JSON lines files have columns"
+    )]
     NoTable(String),
     /// Labels that are no classes, or do not go with the samples.
     #[error("{0}")]
@@ -140,7 +154,7 @@ pub enum ErrorKind {
 impl Error {
     /// What is wrong with a file or folder.
     pub(crate) fn at(path: &Path, problem: impl Into<Problem>) -> Self {
-        Self::new(path.display().to_string(), problem)
+        Self::new(crate::standard::shown(path), problem)
     }
 
     /// What is wrong somewhere.
@@ -186,6 +200,7 @@ impl Problem {
             | Self::RepeatedColumn(_)
             | Self::NoColumnsLeft(_)
             | Self::NotNumbers { .. }
+            | Self::NamesRows { .. }
             | Self::NotText { .. }
             | Self::NoTable(_) => ErrorKind::Column,
             Self::Labels(_) => ErrorKind::Label,
@@ -223,7 +238,7 @@ impl From<io::Error> for Problem {
 /// The most characters of a name that a message shows.
 pub(crate) const MOST_NAME: usize = 40;
 
-fn listed<N: AsRef<str>>(names: &[N]) -> String {
+pub(crate) fn listed<N: AsRef<str>>(names: &[N]) -> String {
     const MOST: usize = 20;
     let mut kept: Vec<String> =
         names.iter().take(MOST).map(|name| shortened(name.as_ref(), MOST_NAME)).collect();

@@ -1,8 +1,18 @@
 //! Labels that come apart from the samples: from a file of their own, or from a column of the samples' table.
 
-use std::path::Path;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
-use crate::{Dataset, Error, Options, Problem, Samples};
+use taste_files::message::shortened;
+
+use crate::{
+    Dataset, Error, Holds, Options, Problem, Samples,
+    columns::is_missing,
+    error::{MOST_NAME, listed},
+    survey::Texts,
+};
 
 /// A number for every row of a data set: its class, or the true value of what a model predicts.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,27 +20,108 @@ pub struct Labels {
     name: String,
     /// By the place of the row; NaN where it has none.
     values: Vec<f64>,
+    /// What the classes are called, where labels are words.
+    names: Vec<String>,
 }
 
 impl Labels {
     /// Labels in memory, one for every row; the name is for messages.
     pub fn new(name: impl Into<String>, values: Vec<f64>) -> Self {
-        Self { name: name.into(), values }
+        Self { name: name.into(), values, names: Vec::new() }
     }
 
-    /// Reads a file that holds one number a row, in any of the [`FORMATS`](crate::FORMATS).
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// Reads a file that holds one number or word a row, in any of the [`FORMATS`](crate::FORMATS). Words are classes: those
+    /// that are given, or those of the file in the order of the alphabet.
+    pub fn open(path: &Path, classes: &[String]) -> Result<Self, Error> {
+        let paths = [path.to_owned()];
+        // Arrays are numbers.
+        let Ok(texts) = Texts::open(&paths, &[]) else { return Self::read_file(path) };
+        let [column] = texts.names() else { return Self::read_file(path) };
+        let column = column.clone();
+        let mut labels = Self::column(&paths, &column, false, classes)?;
+        // A file of words without a header: its first line is a class like others.
+        if let Some(class) = labels.names.iter().position(|name| *name == column) {
+            labels.values.insert(0, class as f64);
+        }
+        Ok(labels)
+    }
+
+    fn read_file(path: &Path) -> Result<Self, Error> {
         Self::read(path, &Options { raw: true, ..Options::default() })
     }
 
-    /// Reads a column of a table. With `skip_bad`, rows whose cell can't be read have no label.
-    pub fn column(path: &Path, column: &str, skip_bad: bool) -> Result<Self, Error> {
+    /// Reads a column of tables, likewise. With `skip_bad`, rows whose cell can't be read have no label.
+    pub fn column(
+        paths: &[PathBuf],
+        column: &str,
+        skip_bad: bool,
+        classes: &[String],
+    ) -> Result<Self, Error> {
         let columns = vec![column.to_owned()];
-        Self::read(path, &Options { raw: true, columns, skip_bad, ..Options::default() })
+        if let Ok(texts) = Texts::open(paths, &columns)
+            && matches!(texts.holds()?[..], [Holds::Words | Holds::Names])
+        {
+            return Self::of_words(&texts, column, skip_bad, classes);
+        }
+        let options = Options { raw: true, columns, skip_bad, ..Options::default() };
+        let mut all: Option<Self> = None;
+        for path in paths {
+            let own = Self::read(path, &options)?;
+            match &mut all {
+                Some(all) => all.values.extend(own.values),
+                none => *none = Some(own),
+            }
+        }
+        all.ok_or_else(|| Error::new(column, "no files are named"))
+    }
+
+    /// The classes of a column of words.
+    fn of_words(
+        texts: &Texts,
+        column: &str,
+        skip_bad: bool,
+        classes: &[String],
+    ) -> Result<Self, Error> {
+        let names = match classes {
+            [] => texts.words(&[column.to_owned()])?.pop().unwrap_or_default(),
+            known => known.to_vec(),
+        };
+        let numbers: HashMap<&str, f64> =
+            names.iter().enumerate().map(|(i, name)| (name.as_str(), i as f64)).collect();
+        let mut values = Vec::new();
+        for set in texts.sets() {
+            let first = values.len();
+            for chunk in set.chunks(ROWS)? {
+                let chunk = chunk?;
+                for (index, word) in chunk.index.iter().zip(&chunk.kept[0]) {
+                    let class = match numbers.get(word.as_str()) {
+                        Some(class) => *class,
+                        None if is_missing(word) || skip_bad => f64::NAN,
+                        None => {
+                            let said = format!(
+                                "column {:?}: {:?} is none of the classes {}",
+                                shortened(column, MOST_NAME),
+                                shortened(word, MOST_NAME),
+                                listed(&names)
+                            );
+                            return Err(Error::new(set.name(), Problem::Labels(said)));
+                        }
+                    };
+                    let place = first + set.place(*index);
+                    values.resize(place.max(values.len()), f64::NAN);
+                    values.push(class);
+                }
+            }
+            values.resize(first + set.rows()?, f64::NAN);
+        }
+        let name = texts.sets().first().map_or("", |set| set.name()).to_owned();
+        match values.iter().position(|v| v.is_nan()) {
+            Some(row) if !skip_bad => Err(no_label(&name, row)),
+            _ => Ok(Self { name, values, names }),
+        }
     }
 
     fn read(path: &Path, options: &Options) -> Result<Self, Error> {
-        const ROWS: usize = 1 << 16;
         let set = Dataset::open(path, options)?;
         let entries: usize = set.sample_shape().iter().product();
         if entries != 1 {
@@ -50,13 +141,10 @@ impl Labels {
                 values.push(f64::from(value));
             }
         }
-        let rows = values.len().max(set.len()? + set.skipped().len());
+        let rows = values.len().max(set.rows()?);
         values.resize(rows, f64::NAN);
         match values.iter().position(|v| v.is_nan()) {
-            Some(row) if !options.skip_bad => Err(Error::at(
-                path,
-                Problem::Labels(format!("row {row} (counted from 0) has no label")),
-            )),
+            Some(row) if !options.skip_bad => Err(no_label(set.name(), row)),
             _ => Ok(Self::new(set.name(), values)),
         }
     }
@@ -64,6 +152,11 @@ impl Labels {
     /// A name for messages: the file.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What the classes are called, in the order of their numbers, where labels are words.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// All of them, by the place of their rows; NaN where a row has none.
@@ -93,6 +186,13 @@ impl Labels {
         };
         self.values.iter().enumerate().map(class).collect()
     }
+}
+
+/// Rows gone through at once.
+const ROWS: usize = 1 << 16;
+
+fn no_label(name: &str, row: usize) -> Error {
+    Error::new(name, Problem::Labels(format!("row {row} (counted from 0) has no label")))
 }
 
 /// A number as a class, or what is wrong with it.

@@ -13,12 +13,15 @@ mod prepare;
 mod samples;
 mod skips;
 mod source;
+mod standard;
+mod survey;
 mod table;
 
 pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
 pub use labels::Labels;
-pub use options::{Layout, Options};
-pub use samples::{Borrowed, Chunk, Chunks, InMemory, Keep, Mapped, Part, Samples, draw};
+pub use options::{Dictionary, Filter, Layout, Options, Resize};
+pub use samples::{Borrowed, Chunk, Chunks, First, InMemory, Keep, Mapped, Part, Samples, draw};
+pub use survey::{Holds, Surveyed, survey};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 /// How a file becomes samples. Stored with a detector, so that data are prepared alike when it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// The sizes of one sample as the model takes it. Decides between grey and colour, adds or drops axes of size 1, gives
     /// flat rows their shape and moves channels to where they belong.
@@ -24,16 +25,94 @@ pub struct Options {
     pub columns: Vec<String>,
     /// The columns of a table to leave out.
     pub exclude: Vec<String>,
+    /// The words of columns that hold categories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<Dictionary>,
+    /// The names of the classes, in the order of their numbers. Labels that are words are looked up here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// Columns of a table that come along as text, whether they are taken or not: see [`Chunk::kept`](crate::Chunk::kept).
     /// Not stored with a detector, as they are a matter of one data set.
     #[serde(skip)]
     pub keep: Vec<String>,
+    /// Whether nothing of a table is read but what comes along.
+    #[serde(skip)]
+    pub only_kept: bool,
     /// Leaves out images and lines that can't be read, see [`Dataset::skipped`](crate::Dataset::skipped).
     pub skip_bad: bool,
-    /// Height and width that images are brought to.
-    pub resize: Option<(usize, usize)>,
-    /// Height and width that images are brought to with a margin of zeros, after any resizing and before scaling.
+    /// The size that images are brought to.
+    pub resize: Option<Resize>,
+    /// How pixels are made of those of another size.
+    #[serde(skip_serializing_if = "Filter::is_default")]
+    pub filter: Filter,
+    /// Height and width that are cut out of the middle of images after any resizing; smaller ones get a margin of zeros.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crop: Option<(usize, usize)>,
+    /// Height and width that images are brought to with a margin of zeros, after all that and before scaling.
     pub pad: Option<(usize, usize)>,
+}
+
+/// A size that images are brought to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Resize {
+    /// This height and width, whatever the ratio was.
+    To(usize, usize),
+    /// The shorter side to this, the other in proportion.
+    Shorter(usize),
+}
+
+impl Resize {
+    /// The height and width of an image that had another.
+    pub fn of(self, (height, width): (usize, usize)) -> (usize, usize) {
+        match self {
+            Self::To(height, width) => (height, width),
+            Self::Shorter(side) if height <= width => (side, longer(side, width, height)),
+            Self::Shorter(side) => (longer(side, height, width), side),
+        }
+    }
+}
+
+/// The longer side of an image whose shorter side becomes `side`, rounded down as torchvision does.
+fn longer(side: usize, long: usize, short: usize) -> usize {
+    usize::try_from(side as u128 * long as u128 / (short.max(1)) as u128).unwrap_or(usize::MAX)
+}
+
+/// How a pixel is made of those of an image of another size. All but `nearest` average where images shrink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filter {
+    /// A triangle.
+    #[default]
+    Bilinear,
+    /// Keys' cubic with a = −1/2.
+    Bicubic,
+    /// The pixel in the same place.
+    Nearest,
+}
+
+impl Filter {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The words that a column may hold. A word is read as its place here; words that are not here are all read as the number
+/// after the last, and a missing one as NaN.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dictionary {
+    /// The name of the column.
+    pub column: String,
+    /// The words, in the order of their numbers.
+    pub words: Vec<String>,
+}
+
+impl Dictionary {
+    /// The number that words stand for which are not here.
+    pub fn unseen(&self) -> usize {
+        self.words.len()
+    }
 }
 
 /// The place of the channels among the axes of an image.

@@ -11,7 +11,10 @@ use flate2::{
     bufread::{DeflateDecoder, MultiGzDecoder},
 };
 
-use crate::{Error, Problem};
+use crate::{
+    Error, Problem,
+    standard::{self, STANDARD},
+};
 
 /// Bytes that can be read from the first on, as often as needed.
 #[derive(Clone, Debug)]
@@ -22,8 +25,14 @@ pub(crate) struct Origin {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Plain { length: u64 },
+    Plain {
+        length: u64,
+    },
     Gzip,
+    /// Standard input, compressed with gzip or not.
+    Standard {
+        gzip: bool,
+    },
     Member(Member),
 }
 
@@ -38,8 +47,12 @@ pub(crate) struct Member {
 }
 
 impl Origin {
-    /// A file, compressed with gzip or not.
+    /// A file, compressed with gzip or not, or `-` for standard input.
     pub(crate) fn of(path: &Path) -> Result<Self, Error> {
+        if path == Path::new(STANDARD) {
+            let gzip = standard::open()?.opening(2)? == [0x1f, 0x8b];
+            return Ok(Self { path: path.to_owned(), kind: Kind::Standard { gzip } });
+        }
         let refused = |e: io::Error| Error::at(path, e);
         // Before opening: opening a pipe would block.
         let metadata = fs::metadata(path).map_err(refused)?;
@@ -75,7 +88,7 @@ impl Origin {
     pub(crate) fn length(&self) -> Option<u64> {
         match self.kind {
             Kind::Plain { length } => Some(length),
-            Kind::Gzip | Kind::Member(_) => None,
+            Kind::Gzip | Kind::Standard { .. } | Kind::Member(_) => None,
         }
     }
 
@@ -88,10 +101,17 @@ impl Origin {
 
     /// All bytes, from the first on.
     pub(crate) fn open(&self) -> Result<Box<dyn Read + Send>, Error> {
+        if let Kind::Standard { gzip } = self.kind {
+            let input = standard::open()?;
+            if gzip {
+                return Ok(Box::new(MultiGzDecoder::new(BufReader::new(input))));
+            }
+            return Ok(Box::new(input));
+        }
         let inner = || -> io::Result<Box<dyn Read + Send>> {
             let mut file = File::open(&self.path)?;
             Ok(match &self.kind {
-                Kind::Plain { .. } => Box::new(file),
+                Kind::Plain { .. } | Kind::Standard { .. } => Box::new(file),
                 Kind::Gzip => Box::new(MultiGzDecoder::new(BufReader::new(file))),
                 Kind::Member(member) => {
                     file.seek(SeekFrom::Start(member.start))?;
@@ -114,7 +134,25 @@ impl Origin {
             Kind::Member(m) => {
                 Error::new(format!("{}: member {:?}", self.path.display(), m.name), problem)
             }
-            Kind::Plain { .. } | Kind::Gzip => Error::at(&self.path, problem),
+            _ => Error::new(self.name(), problem),
+        }
+    }
+
+    /// What the file is called in messages.
+    pub(crate) fn name(&self) -> String {
+        standard::shown(&self.path)
+    }
+
+    /// Fails unless the file can be read from any place on.
+    pub(crate) fn must_be_plain(&self, what: &str) -> Result<(), Error> {
+        match self.kind {
+            Kind::Plain { .. } => Ok(()),
+            Kind::Standard { .. } => Err(self.error(format!(
+                "it holds {what}, which can't be read from there: CSV and JSON lines can"
+            ))),
+            Kind::Gzip | Kind::Member(_) => Err(self.error(format!(
+                "{what} can't be read while it is compressed as a whole: unpack it"
+            ))),
         }
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Facts {
     pub(crate) columns: Option<Vec<String>>,
     /// The columns of a table that a sample is made of, by the names that the file itself gives them.
     pub(crate) taken: Option<Vec<String>>,
+    /// The columns of a table that can come along as text, by those names.
+    pub(crate) texts: Vec<String>,
+    /// Whether images come in the size that the options ask for.
+    pub(crate) sized: bool,
 }
 
 /// Samples of a file, in order.

@@ -53,6 +53,18 @@ pub enum Error {
         /// The data.
         data: String,
     },
+    /// Samples with missing entries of which the model makes no number.
+    #[error("{problem}: {data}: {}, and of those the model makes no number", missing(entries, *samples))]
+    Missing {
+        /// What can't be done.
+        problem: taste_stats::Error,
+        /// The data set.
+        data: String,
+        /// The columns, and in how many samples each is missing.
+        entries: Vec<(String, u64)>,
+        /// How many samples there are.
+        samples: u64,
+    },
     /// A method on classes, and a model that has none.
     #[error(
         "the method {method} looks at the classes of a classifier, and the model was taken for {taken_for}"
@@ -87,6 +99,20 @@ pub enum Error {
     /// A request that does not fit the model, the method or the data.
     #[error("{0}")]
     Request(String),
+}
+
+/// Which columns are missing in how many samples, those first that are most.
+fn missing(entries: &[(String, u64)], samples: u64) -> String {
+    const NAMED: usize = 5;
+    let mut sorted: Vec<&(String, u64)> = entries.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named =
+        sorted.iter().take(NAMED).map(|(name, count)| format!("{name} is missing in {count}"));
+    let mut named: Vec<String> = named.collect();
+    if let Some(more) = sorted.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        named.push(format!("{more} more columns in some"));
+    }
+    format!("{} of {samples} samples", named.join(", "))
 }
 
 /// How many calibration samples there are, and how many are needed.
@@ -150,6 +176,7 @@ impl Error {
             Self::Data(_)
             | Self::TooFew(_)
             | Self::NoLabels { .. }
+            | Self::Missing { .. }
             | Self::InTraining { .. }
             | Self::Parts(_) => ErrorKind::Data,
             Self::Engine(_) | Self::Graph(_) => ErrorKind::Model,

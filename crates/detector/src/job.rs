@@ -63,7 +63,8 @@ const SMALL: usize = 256;
 impl Job<'_> {
     /// Whether maps are wanted.
     pub fn wants_map(&self) -> bool {
-        self.settings.map.unwrap_or(self.draft.dimension() <= SMALL)
+        let entries: usize = self.draft.sample_shape().iter().product();
+        self.settings.map.unwrap_or(entries <= SMALL)
     }
 }
 

@@ -23,10 +23,12 @@ mod job;
 mod manifest;
 mod method;
 pub mod passes;
+mod profile;
 mod progress;
 mod reading;
 mod recalibrate;
 mod reference;
+mod remarks;
 mod scorer;
 mod settings;
 pub mod shift;
@@ -45,7 +47,9 @@ pub use manifest::{
     Baseline, DataFacts, Decision, FORMAT, Manifest, MapFacts, MethodFacts, ModelFacts, PartFacts,
 };
 pub use method::{About, Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
+pub use profile::{Group, Profile};
 pub use progress::{Progress, Stage};
 pub use reference::{MapReference, Margins, Reference};
+pub use remarks::{Comparison, Matter, Remark};
 pub use scorer::{Novelty, Scorer, Scores};
 pub use settings::Settings;

@@ -49,6 +49,12 @@ pub struct ModelFacts {
     pub sha256: String,
     /// The input, by its name in the detector.
     pub input: String,
+    /// The inputs that samples are spread over, in order, if there are several or they take whole numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// The entries of a sample that are whole numbers to the model: counts, ids, places of words in a dictionary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub whole: Vec<usize>,
     /// The output that the method looks at, by its name in the model.
     pub output: String,
     /// The same output by its name in the detector.
@@ -70,6 +76,13 @@ pub struct ModelFacts {
     pub taken_for: String,
     /// How many samples at once stay within the memory that was allowed.
     pub chunk: usize,
+}
+
+impl ModelFacts {
+    /// The inputs that samples are spread over, in order.
+    pub fn fed(&self) -> Vec<String> {
+        if self.inputs.is_empty() { vec![self.input.clone()] } else { self.inputs.clone() }
+    }
 }
 
 /// What is known of the method.
@@ -107,6 +120,9 @@ pub struct DataFacts {
     pub calibrated: usize,
     /// Held-out samples whose entries or values were not finite.
     pub not_finite: usize,
+    /// What the samples looked like, by column or channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<crate::Profile>,
 }
 
 /// A value beside the score.

@@ -1,6 +1,6 @@
 //! Data for a detector, read as they were when it was fitted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use taste_data::{Chunk, Dataset, Options, Samples};
 
@@ -18,20 +18,32 @@ impl Detector {
 
     /// Opens data for the detector. With `skip_bad`, what can't be read is left out.
     pub fn open_data(&self, path: &Path, skip_bad: bool) -> Result<Dataset, Error> {
-        self.open_keeping(path, skip_bad, &[])
+        self.open_keeping(&[path.to_owned()], skip_bad, &[])
     }
 
-    /// The same, with columns of a table that come along as text, whether the model takes them or not.
+    /// Opens several files or folders as one set, with columns of tables that come along as text, whether the model takes
+    /// them or not.
     pub fn open_keeping(
         &self,
-        path: &Path,
+        paths: &[PathBuf],
         skip_bad: bool,
         keep: &[String],
     ) -> Result<Dataset, Error> {
         let mut options = self.reading();
         options.skip_bad |= skip_bad;
         options.keep = keep.to_vec();
-        Ok(Dataset::open(path, &options)?)
+        Ok(Dataset::open_all(paths, &options)?)
+    }
+
+    /// What the classes of the model are called, as far as that is known; else there are none.
+    pub fn classes(&self) -> &[String] {
+        let manifest = self.manifest();
+        let names = &manifest.data.reading.classes;
+        let classes = match (&*manifest.model.answer, manifest.model.outputs) {
+            ("binary" | "binary logit", 1) => 2,
+            (_, outputs) => outputs,
+        };
+        if names.len() == classes { names } else { &[] }
     }
 }
 

@@ -108,7 +108,7 @@ impl Detector {
         also.push(manifest.model.prediction.clone());
         let draft = model.draft(&Request {
             output: Some("score".to_owned()),
-            wrt: Some(manifest.model.input.clone()),
+            wrt: manifest.model.inputs.is_empty().then(|| manifest.model.input.clone()),
             also,
             memory: manifest.settings.memory,
             ..Request::default()

@@ -87,7 +87,7 @@ impl Scores {
 /// A detector in an engine. Several threads may use it at once.
 pub struct Scorer {
     session: Session,
-    input: String,
+    inputs: Vec<String>,
     parts: Vec<String>,
     with_novelty: bool,
     with_map: bool,
@@ -104,6 +104,11 @@ impl Detector {
     /// Prepares the detector to score samples; maps are computed only if they are asked for.
     pub fn start(&self, engine: &Engine, with_map: bool) -> Result<Scorer, Error> {
         self.start_with(engine, with_map, false)
+    }
+
+    /// The same with the model's own output beside the scores.
+    pub fn start_with_prediction(&self, engine: &Engine, with_map: bool) -> Result<Scorer, Error> {
+        self.start_with(engine, with_map, true)
     }
 
     /// The same with the model's own output beside the scores, and without maps.
@@ -134,15 +139,15 @@ impl Detector {
         let session = engine.backend.load(&model, &outputs, engine.threads)?;
         let facts = &manifest.model;
         let session = session.with_batch(facts.batch.map_or(Batch::Open, Batch::Fixed));
-        let input = facts.input.clone();
-        Ok(Scorer { session, input, parts, with_novelty, with_map, with_prediction })
+        let inputs = facts.fed();
+        Ok(Scorer { session, inputs, parts, with_novelty, with_map, with_prediction })
     }
 }
 
 impl Scorer {
     /// Scores samples along the first axis.
     pub fn score(&self, samples: ArrayViewD<'_, f32>) -> Result<Scores, Error> {
-        let mut results = self.session.run(&[(&*self.input, samples)])?.into_iter();
+        let mut results = self.session.run_samples(&self.inputs, samples)?.into_iter();
         let mut next =
             || results.next().ok_or_else(|| refused("the detector gave too few results"));
         let numbers = |v: Value| -> Vec<f32> { v.to_f32().into_iter().collect() };

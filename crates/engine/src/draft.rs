@@ -7,6 +7,7 @@ use crate::{
     answer::{Ending, Known},
     derive::{Derivation, Job, Problem, Signs},
     error::request,
+    front::Part,
     memory,
     model::Opened,
     names,
@@ -33,20 +34,33 @@ pub struct Draft {
     memory: usize,
     /// The model's values by the names that they have in the file.
     pub(crate) values: Vec<(String, Id)>,
+    /// The inputs of the file that samples are spread over, if there are several.
+    parts: Vec<Part>,
+    /// Whether missing values are filled in.
+    fills: bool,
+    /// The samples as they are fed, if that is not what everything is a function of.
+    sample_shape: Option<Vec<usize>>,
 }
 
 impl Model {
     /// The model as a graph to build upon. The target and the wants of the request do not matter yet.
     pub fn draft(&self, asked: &Request) -> Result<Draft, Error> {
-        let Opened { problem, batch, values } =
-            self.problem(&Request { target: None, reading: None, ..asked.clone() })?;
-        let (name, x) = (problem.wrt(), problem.x);
-        let others: Vec<String> =
-            problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name).collect();
+        let Opened { problem, batch, values, front } =
+            self.opened(&Request { target: None, reading: None, ..asked.clone() }, true)?;
+        let x = problem.x;
+        let name = match &front {
+            Some(front) => {
+                front.parts.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ")
+            }
+            None => problem.wrt(),
+        };
+        let (parts, fills) = front.map_or((Vec::new(), false), |f| (f.parts, f.fills));
+        let others = problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name);
+        let others: Vec<String> = others.filter(|_| parts.is_empty()).collect();
         if !others.is_empty() {
             return Err(request(format!(
-                "{}: besides {name:?} the model wants the input{} {}, and a graph that stands alone has \
-                 nothing to feed there",
+                "{}: besides {name:?} the model wants the input{} {}, which would have no values: leave the choice of \
+                 an input out, so that samples are spread over all of them",
                 self.name(),
                 if others.len() == 1 { "" } else { "s" },
                 others.join(", ")
@@ -80,6 +94,9 @@ impl Model {
             seed: asked.seed,
             memory: asked.memory,
             values,
+            parts,
+            fills,
+            sample_shape: None,
         };
         draft.read()?;
         Ok(draft)
@@ -116,8 +133,13 @@ impl Draft {
     pub fn reserve(&mut self, outputs: &[&str]) {
         names::make_way(&mut self.graph, outputs);
         let inputs = self.graph.inputs();
-        self.input.0 =
-            inputs.into_iter().find(|i| i.1 == self.input.1).map(|i| i.0).unwrap_or_default();
+        if self.parts.is_empty() {
+            let own = inputs.iter().find(|i| i.1 == self.input.1);
+            self.input.0 = own.map_or_else(|| inputs[0].0.clone(), |i| i.0.clone());
+        }
+        for (part, (name, _)) in self.parts.iter_mut().zip(inputs) {
+            part.name = name;
+        }
     }
 
     /// A tensor of the model by its name in the file.
@@ -130,12 +152,47 @@ impl Draft {
         &self.output.0
     }
 
-    /// The sizes of one sample.
+    /// The sizes of one sample as it is fed.
     pub fn sample_shape(&self) -> Vec<usize> {
+        self.sample_shape.clone().unwrap_or_else(|| self.shape())
+    }
+
+    /// The sizes of one row of [`Self::input`]: those of a sample, unless the graph was cut.
+    pub fn shape(&self) -> Vec<usize> {
         self.graph.fact(self.input.1).shape[1..].iter().map(|d| d.at(0)).collect()
     }
 
-    /// Entries of one sample.
+    /// The inputs of the file, in the order in which samples are spread over them.
+    pub fn inputs(&self) -> Vec<String> {
+        if self.parts.is_empty() {
+            return vec![self.input.0.clone()];
+        }
+        self.parts.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// The inputs that samples are spread over, if there are several, or they take whole numbers.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether missing values are filled in, as the model itself does.
+    pub fn fills(&self) -> bool {
+        self.fills
+    }
+
+    /// Whether [`Self::input`] is the samples as they are fed.
+    pub fn is_fed(&self) -> bool {
+        !self.fills && self.sample_shape.is_none()
+    }
+
+    /// From now on everything is a function of this value in place of the samples.
+    pub(crate) fn stand_at(&mut self, id: Id, dimension: usize) {
+        self.sample_shape = Some(self.sample_shape());
+        self.input.1 = id;
+        self.dimension = dimension;
+    }
+
+    /// Entries of one row of [`Self::input`].
     pub fn dimension(&self) -> usize {
         self.dimension
     }

@@ -67,6 +67,17 @@ pub enum Error {
         /// What it says.
         message: String,
     },
+    /// A node that stays as it is in the graph, and that the embedded engine does not have.
+    #[error(
+        "node {node:?} ({operator}) has no rule here, so it is left to the engine, and the embedded one does not have it: \
+         ONNX Runtime may"
+    )]
+    LeftToEngine {
+        /// Its operator.
+        operator: String,
+        /// Its name.
+        node: String,
+    },
     /// An input takes samples of another shape.
     #[error("input {name:?} wants samples of shape {}, got {got}", sizes(wanted))]
     Shape {
@@ -107,6 +118,8 @@ pub enum ErrorKind {
     Derivative,
     /// The engine can't be loaded, or fails.
     Backend,
+    /// The embedded engine does not have an operator, and another may.
+    LeftToEngine,
     /// The samples do not fit the model.
     Input,
 }
@@ -123,6 +136,7 @@ impl Error {
             Self::ManyPlaces { .. } => ErrorKind::ManyPlaces,
             Self::Derive(_) => ErrorKind::Derivative,
             Self::Backend { .. } => ErrorKind::Backend,
+            Self::LeftToEngine { .. } => ErrorKind::LeftToEngine,
             Self::Input { .. } | Self::Shape { .. } => ErrorKind::Input,
         }
     }

@@ -1,6 +1,9 @@
 //! Tensors inside a model: the features that its last layer sees, or any by name.
 
-use taste_graph::{Calculus, DType, Dim, Graph, Id};
+use taste_graph::{
+    Calculus, DType, Dim, Graph, Id,
+    diff::{Structure, structure},
+};
 
 use crate::{Draft, Error, error::request};
 
@@ -40,6 +43,53 @@ impl Draft {
         };
         let shape = [self.rows(), Dim::from(width)];
         Ok(Feature { id: self.build().reshape(id, &shape)?, raw: id, name, width })
+    }
+
+    /// Why the answer has no derivative by [`Self::input`] that tells anything, if so: a node in between has no rule, or all of
+    /// them are steps.
+    pub fn obstacle(&self) -> Result<Option<String>, Error> {
+        let (graph, x, logits) = (self.graph(), self.input(), self.logits());
+        let varies = varying(graph, x);
+        let nodes = graph.ancestors(&[logits], &[x]);
+        let reached = nodes.iter().map(|&n| &graph.nodes()[n]);
+        let mut reached = reached.filter(|n| n.args.iter().any(|a| varies[a.index()]));
+        let found = reached.find_map(|n| {
+            let operator = taste_ops::carried(&*n.op)?;
+            let name = n.label.as_deref().unwrap_or_default();
+            Some(format!(
+                "node {name:?} ({operator}) has no derivative, as there is no rule for it"
+            ))
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+        let shapes = structure(graph, &[logits], x)?;
+        let flat = shapes.get(logits.index()).is_none_or(|s| *s == Structure::Independent);
+        Ok(flat.then(|| {
+            "the answer is constant between steps (thresholds of trees, categories, rounding), so its gradient is zero"
+                .to_owned()
+        }))
+    }
+
+    /// Cuts the model at a tensor, by its name in the file, or at what the last linear layer is applied to: from now on
+    /// [`Self::input`] is that tensor, in the shape that it has. Fails unless all of the answer goes through it.
+    pub fn cut_at(&mut self, name: Option<&str>) -> Result<Feature, Error> {
+        let feature = self.features(name)?;
+        let named = self.values.iter().find(|(known, _)| *known == feature.name).map(|v| v.1);
+        let id = named.or_else(|| self.last_linear().map(|l| l.1)).unwrap_or(feature.id);
+        let mut apart = Graph::new();
+        let stand_in = apart.input("features", self.graph().fact(id).clone());
+        if id == self.input()
+            || apart.absorb(self.graph(), &[(id, stand_in)], &[self.logits()]).is_err()
+        {
+            return Err(request(format!(
+                "the answer of the model does not go through tensor {:?} alone, so it is no function of it; {}",
+                feature.name,
+                self.there_are()
+            )));
+        }
+        self.stand_at(id, feature.width);
+        Ok(Feature { id, ..feature })
     }
 
     /// The tensors that have one row of floats for every sample and depend on the input: names in the order of the file,

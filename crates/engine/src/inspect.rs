@@ -10,7 +10,7 @@ use taste_onnx::{
     ElemType,
     proto::{NodeProto, ValueInfoProto, tensor_shape_proto::dimension, type_proto},
 };
-use taste_ops::{Argument, Entry, Reader};
+use taste_ops::{Argument, Entry, Reader, Words};
 
 use crate::{
     Batch, Error, LAPLACIAN_METHODS, LaplacianMethod, Model, Request, Target, Wants,
@@ -36,6 +36,15 @@ pub struct Port {
 }
 
 impl Port {
+    /// How many entries of a sample it takes, if it takes one number or one row of a known size.
+    pub(crate) fn row_width(&self) -> Option<usize> {
+        match self.shape.as_deref()? {
+            [_] => Some(1),
+            [_, width] => width.clone().ok(),
+            _ => None,
+        }
+    }
+
     fn of(info: &ValueInfoProto) -> Self {
         use type_proto::Value as Type;
         let declared = info.r#type.as_ref().and_then(|t| t.value.as_ref());
@@ -88,6 +97,8 @@ pub enum Class {
     Pointwise,
     /// Made of others.
     Composite,
+    /// Left to the engine as it is: nothing is known of derivatives.
+    Carried,
 }
 
 impl Class {
@@ -104,12 +115,16 @@ impl Class {
                 _ => Self::Pointwise,
             },
             Calculus::Composite(_) => Self::Composite,
+            Calculus::Unknown => Self::Carried,
         }
     }
 
     /// The class of one ONNX node from the nodes that it became.
     fn together(parts: impl Iterator<Item = Self>) -> Option<Self> {
-        parts.reduce(|a, b| if a.min(b) > Self::Linear { Self::Composite } else { a.max(b) })
+        parts.reduce(|a, b| match a.max(b) {
+            widest if widest == Self::Carried || a.min(b) <= Self::Linear => widest,
+            _ => Self::Composite,
+        })
     }
 }
 
@@ -122,6 +137,7 @@ impl fmt::Display for Class {
             Self::PiecewiseLinear => "piecewise linear",
             Self::Pointwise => "pointwise",
             Self::Composite => "composite",
+            Self::Carried => "carried as it is",
         })
     }
 }
@@ -181,7 +197,9 @@ fn class_of(entry: &Entry) -> Option<Class> {
             .collect();
         let fed: Vec<Id> = args.iter().flatten().copied().collect();
         let model = taste_onnx::Model::new(taste_onnx::proto::ModelProto::default());
-        let mut reader = Reader::new(Build::new(&mut graph), &node, &model, args, sample.opset);
+        let mut words = Words::default();
+        let (b, source) = (Build::new(&mut graph), (&node, &model));
+        let mut reader = Reader::new(b, &mut words, source, args, sample.opset);
         let outs = (entry.read)(&mut reader).ok()?;
         let floats =
             |id: &Id| graph.fact(*id).dtype == DType::Float && graph.as_constant(*id).is_none();

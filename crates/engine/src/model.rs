@@ -6,9 +6,10 @@ use taste_graph::{DType, Dim, Fact, Id};
 use taste_ops::{ImportError, Imported, import};
 
 use crate::{
-    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Reading, Target, Wants, batch,
+    Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Port, Reading, Target, Wants, batch,
     derive::{Derivation, Job, Problem, Signs},
     error::{Given, request},
+    front::{self, Front},
     memory,
     names::{self, Fed},
 };
@@ -228,21 +229,35 @@ impl Model {
 
     /// The graph with its target, before a method is chosen.
     pub(crate) fn problem(&self, asked: &Request) -> Result<Opened, Error> {
+        self.opened(asked, false)
+    }
+
+    /// The same; with `front`, inputs that samples are spread over become one.
+    pub(crate) fn opened(&self, asked: &Request, front: bool) -> Result<Opened, Error> {
         let output = match &asked.output {
             Some(name) => Some(name.clone()),
             None => self.answer_output(),
         };
         let wanted: Vec<String> = output.iter().chain(&asked.also).cloned().collect();
         let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
-        let Imported { graph, inputs, outputs, values } = imported;
-        if let Some((name, _)) = inputs.iter().find(|i| graph.fact(i.1).rank() == 0) {
+        let is_scalar = |i: &&(String, Id)| imported.graph.fact(i.1).rank() == 0;
+        if let Some((name, _)) = imported.inputs.iter().find(is_scalar) {
             return Err(request(format!(
                 "input {name:?} is a scalar: there is no axis of samples"
             )));
         }
-        let wrt = self.input(asked.wrt.as_deref())?.name;
-        let x = inputs.iter().find(|(name, _)| *name == wrt);
-        let &(_, x) = x.ok_or_else(|| request(format!("no input {wrt:?}")))?;
+        let (imported, front) = match &asked.wrt {
+            None if front => front::put(&self.name, imported)?,
+            _ => (imported, None),
+        };
+        let Imported { graph, inputs, outputs, values, .. } = imported;
+        let x = if let Some(front) = &front {
+            front.x
+        } else {
+            let wrt = self.input(asked.wrt.as_deref())?.name;
+            let x = inputs.iter().find(|(name, _)| *name == wrt);
+            x.ok_or_else(|| request(format!("no input {wrt:?}")))?.1
+        };
         let is_float = |id: &Id| graph.fact(*id).dtype == DType::Float;
         let is_wanted = |name: &str| output.as_deref().is_none_or(|output| output == name);
         let float = outputs.into_iter().find(|(name, id)| is_wanted(name) && is_float(id));
@@ -251,7 +266,42 @@ impl Model {
         let mut problem = Problem::new(graph, x, (&name, id), asked.target, asked.reading)?;
         asked.metric.check(problem.dimension)?;
         problem.metric = asked.metric.clone();
-        Ok(Opened { problem, batch, values })
+        Ok(Opened { problem, batch, values, front })
+    }
+
+    /// Whether samples are rows that are spread over several inputs, or hold whole numbers or words.
+    pub fn takes_rows(&self) -> bool {
+        let ports = self.inputs();
+        ports.len() > 1 || ports.iter().any(|p| !p.is_float)
+    }
+
+    /// The sizes of one sample, if the file fixes them; those of all inputs together where they are joined.
+    pub fn sample_shape(&self) -> Result<Option<Vec<usize>>, Error> {
+        if !self.takes_rows() {
+            let sizes = self.input(None)?.shape;
+            return Ok(sizes.and_then(|s| s.into_iter().skip(1).map(Result::ok).collect()));
+        }
+        let widths: Option<Vec<usize>> = self.inputs().iter().map(Port::row_width).collect();
+        Ok(widths.map(|w| vec![w.iter().sum()]))
+    }
+
+    /// The sizes of a sample by input, given those of a whole sample. Inputs that leave theirs open share what the others
+    /// leave.
+    pub fn sample_shapes(&self, sample: &[usize]) -> HashMap<String, Vec<usize>> {
+        let ports = self.inputs();
+        let is_open = |port: &&Port| {
+            let open = |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
+            port.shape.as_deref().is_none_or(open)
+        };
+        if !self.takes_rows() {
+            let open = ports.iter().filter(|p| p.is_float).take(1).filter(is_open);
+            return open.map(|p| (p.name.clone(), sample.to_vec())).collect();
+        }
+        let known: usize = ports.iter().filter_map(Port::row_width).sum();
+        let open: Vec<&Port> = ports.iter().filter(is_open).collect();
+        let left = sample.iter().product::<usize>().saturating_sub(known);
+        let each = left.checked_div(open.len()).unwrap_or(0);
+        open.into_iter().map(|p| (p.name.clone(), vec![each])).collect()
     }
 }
 
@@ -284,6 +334,7 @@ pub(crate) struct Opened {
     pub(crate) batch: Batch,
     /// The model's values by the names that they have in the file.
     pub(crate) values: Vec<(String, Id)>,
+    pub(crate) front: Option<Front>,
 }
 
 /// A derivative, ready to be compiled.

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
+use ndarray::{ArrayViewD, Axis};
 use taste_graph::{DType, Dim, Fact, Graph, Id};
 use taste_threads::PerProcess;
 
@@ -84,6 +85,44 @@ impl Session {
         (0..count).map(column).collect()
     }
 
+    /// Computes the outputs for samples whose entries are spread over these inputs, in order: rows of a table, one input a
+    /// column. A single input takes samples as they are.
+    pub fn run_samples(
+        &self,
+        inputs: &[String],
+        samples: ArrayViewD<'_, f32>,
+    ) -> Result<Vec<Value>, Error> {
+        let fact = |name: &str| self.inputs().find(|i| i.name == *name).map(|i| &i.fact);
+        if let [name] = inputs
+            && fact(name).is_none_or(|f| f.dtype == DType::Float)
+        {
+            return self.run(&[(name.as_str(), samples)]);
+        }
+        let rows = samples.shape().first().copied().unwrap_or(0);
+        let (mut start, mut feeds) = (0, Vec::with_capacity(inputs.len()));
+        for name in inputs {
+            let Some(fact) = fact(name) else { continue };
+            let shape: Vec<usize> =
+                std::iter::once(rows).chain(fact.at(rows).shape.into_iter().skip(1)).collect();
+            let width: usize = shape.iter().skip(1).product();
+            if samples.ndim() != 2 || start + width > samples.shape()[1] {
+                let (wanted, got) = (vec![Some(start + width)], samples.shape().to_vec());
+                return Err(Error::Shape { name: name.clone(), wanted, got: Given::Array(got) });
+            }
+            let part = samples.slice_axis(Axis(1), (start..start + width).into());
+            start += width;
+            let part = if fact.dtype == DType::Float {
+                Value::F32(part.to_owned())
+            } else {
+                Value::I64(part.mapv(whole))
+            };
+            let part = part.standard();
+            feeds.push((name.as_str(), part.reshaped(&shape)));
+        }
+        let feeds: Vec<(&str, View<'_>)> = feeds.iter().map(|(n, v)| (*n, v.into())).collect();
+        self.run(&feeds)
+    }
+
     fn run_at_once(&self, feeds: &[(&str, View<'_>)]) -> Result<Vec<Value>, Error> {
         let mut instance = match self.idle.with(Vec::pop) {
             Some(instance) => instance,
@@ -105,6 +144,12 @@ impl fmt::Debug for Session {
         let mut shown = f.debug_struct("Session");
         shown.field("inputs", inputs).field("threads", threads).finish_non_exhaustive()
     }
+}
+
+/// A number as a whole one; −1, which is no code of a word, where it is missing.
+#[expect(clippy::cast_possible_truncation, reason = "columns of whole numbers")]
+fn whole(value: f32) -> i64 {
+    if value.is_nan() { -1 } else { value.round() as i64 }
 }
 
 /// What may be fed to a graph.

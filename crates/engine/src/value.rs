@@ -132,6 +132,12 @@ impl Value {
         }
     }
 
+    /// The same elements, one row after the other in memory.
+    #[must_use]
+    pub(crate) fn standard(self) -> Self {
+        map_value!(self, a => if a.is_standard_layout() { a } else { a.as_standard_layout().into_owned() })
+    }
+
     /// The same elements under another shape.
     ///
     /// # Panics

@@ -1,10 +1,13 @@
 //! Writing a graph as ONNX.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use taste_onnx::{
     DimSpec, ElemType, builders,
-    proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto},
+    proto::{
+        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+        ValueInfoProto,
+    },
 };
 
 use crate::{DType, Dim, Fact, Graph, Id, OpError, Tensor};
@@ -30,6 +33,10 @@ pub struct Emitter<'g> {
     fresh: usize,
     /// Names that the model's inputs and outputs have.
     taken: HashSet<String>,
+    /// Versions of operator sets beside the standard one.
+    domains: BTreeMap<String, i64>,
+    /// What is known of results whose operators have no rule.
+    declared: Vec<ValueInfoProto>,
 }
 
 impl Emitter<'_> {
@@ -61,6 +68,38 @@ impl Emitter<'_> {
         node.attribute = attrs;
         self.nodes.push(node);
         outs
+    }
+
+    /// Adds a node as another file has it, on inputs of these names. `results` are those that are used: their places, element
+    /// types and shapes, which are declared. Returns their names.
+    pub fn carry(
+        &mut self,
+        node: &NodeProto,
+        version: i64,
+        inputs: Vec<String>,
+        results: &[(usize, ElemType, Fact)],
+    ) -> Vec<String> {
+        let mut outs = vec![String::new(); node.output.len()];
+        for (place, elem, fact) in results {
+            let name = self.fresh(&node.op_type);
+            let dims: Vec<DimSpec> = fact.shape.iter().map(|&d| dim_spec(d)).collect();
+            self.declared.push(builders::value_info(&name, *elem, &dims));
+            outs[*place] = name;
+        }
+        let name = self.fresh(&node.op_type);
+        if !["", "ai.onnx"].contains(&node.domain.as_str()) {
+            self.domains.insert(node.domain.clone(), version);
+        }
+        let used = results.iter().map(|(place, ..)| outs[*place].clone()).collect();
+        self.nodes.push(NodeProto { name, input: inputs, output: outs, ..node.clone() });
+        used
+    }
+
+    /// A tensor as another file has it.
+    pub fn stored(&mut self, tensor: &TensorProto) -> String {
+        let name = self.fresh("constant");
+        self.tensors.push(TensorProto { name: name.clone(), ..tensor.clone() });
+        name
     }
 
     /// A constant.
@@ -237,6 +276,8 @@ impl Graph {
                 .chain(outputs.iter().map(|o| &o.0))
                 .cloned()
                 .collect(),
+            domains: BTreeMap::new(),
+            declared: Vec::new(),
         };
         let mut names: HashMap<Id, String> = HashMap::new();
         for &n in &order {
@@ -269,9 +310,15 @@ impl Graph {
             node: e.nodes,
             input: inputs.iter().map(|(name, id)| info(name, *id)).collect(),
             output: outputs.iter().map(|(name, id)| info(name, *id)).collect(),
+            value_info: e.declared,
             ..GraphProto::default()
         };
-        Ok(builders::model(graph, OPSET))
+        let mut model = builders::model(graph, OPSET);
+        let others = e.domains.into_iter();
+        model
+            .opset_import
+            .extend(others.map(|(domain, version)| OperatorSetIdProto { domain, version }));
+        Ok(model)
     }
 }
 

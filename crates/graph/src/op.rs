@@ -80,6 +80,8 @@ pub enum Calculus<'a> {
     Pointwise(&'a dyn Pointwise),
     /// Defined by other operators.
     Composite(&'a dyn Composite),
+    /// Nothing is known: the result may depend on the arguments in any way, and derivatives can't be taken through it.
+    Unknown,
 }
 
 /// y = Σᵢ Aᵢ·argᵢ over the arguments that are [`Linear::active`].
@@ -194,6 +196,12 @@ pub enum OpError {
         /// What was there.
         got: DType,
     },
+    /// An operator that derivatives can't be taken through.
+    #[error(
+        "it has no derivative, as there is no rule for its operator: look at a tensor behind it, or use a method without \
+         derivatives"
+    )]
+    NoDerivative,
     /// Beyond what is implemented.
     #[error("{feature} is not supported: {value}")]
     Unsupported {

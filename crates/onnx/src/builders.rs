@@ -130,10 +130,22 @@ pub fn attr_string(name: &str, value: &str) -> AttributeProto {
     AttributeProto { s: Some(value.into()), ..attribute(name, AttributeType::String) }
 }
 
+/// An attribute that holds several strings.
+#[must_use]
+pub fn attr_strings(name: &str, values: &[Vec<u8>]) -> AttributeProto {
+    AttributeProto { strings: values.to_vec(), ..attribute(name, AttributeType::Strings) }
+}
+
 /// An attribute that holds a tensor.
 #[must_use]
 pub fn attr_tensor(name: &str, value: TensorProto) -> AttributeProto {
     AttributeProto { t: Some(Box::new(value)), ..attribute(name, AttributeType::Tensor) }
+}
+
+/// An attribute that holds a graph.
+#[must_use]
+pub fn attr_graph(name: &str, value: GraphProto) -> AttributeProto {
+    AttributeProto { g: Some(Box::new(value)), ..attribute(name, AttributeType::Graph) }
 }
 
 fn attribute(name: &str, kind: AttributeType) -> AttributeProto {

@@ -7,7 +7,7 @@ use taste_graph::{
     Array, Build, Calculus, Concrete, DType, Dim, Emitter, Id, Lift, Linear, Op, OpError, Tensor,
     map_array, take,
 };
-use taste_onnx::builders;
+use taste_onnx::{ElemType, builders, proto::AttributeProto};
 
 use crate::{Entry, Reader, Sample, reduce::Extreme, softmax::old_distribution};
 
@@ -34,6 +34,29 @@ impl ArgExtreme {
                 as i64
         })
         .insert_axis(axis)
+    }
+}
+
+impl ArgExtreme {
+    /// The first of equal elements: rten takes the last of largest ones, so their places are compared.
+    fn write_first(&self, e: &mut Emitter<'_>, x: &str, attrs: Vec<AttributeProto>) -> String {
+        let shape = &e.arg_fact(0).shape;
+        let size = shape[self.axis].as_fixed().and_then(|s| usize::try_from(s).ok());
+        let (Extreme::Max, Some(size)) = (self.extreme, size) else {
+            return e.node(self.name(), &[x.to_owned()], attrs);
+        };
+        let mut sizes = vec![1; shape.len() - self.axis];
+        sizes[0] = size;
+        let places = ArrayD::from_shape_fn(IxDyn(&sizes), |at| at[0] as f64);
+        let (places, end) = (e.tensor(&places.into()), e.scalar(size.saturating_sub(1) as f64));
+        let axes = e.ints(&[self.axis as i64]);
+        let keep = || vec![builders::attr_int("keepdims", 1)];
+        let largest = e.node("ReduceMax", &[x.to_owned(), axes.clone()], keep());
+        let hits = e.node("Equal", &[x.to_owned(), largest], vec![]);
+        let places = e.node("Where", &[hits, places, end], vec![]);
+        let first = e.node("ReduceMin", &[places, axes], keep());
+        let whole = vec![builders::attr_int("to", i64::from(ElemType::I64.code()))];
+        e.node("Cast", &[first], whole)
     }
 }
 
@@ -78,14 +101,14 @@ impl Op for ArgExtreme {
         let attrs =
             vec![builders::attr_int("axis", self.axis as i64), builders::attr_int("keepdims", 1)];
         if !self.last {
-            return Ok(vec![e.node(self.name(), args, attrs)]);
+            return Ok(vec![self.write_first(e, &args[0], attrs)]);
         }
         let mut end = e.arg_fact(0).shape[self.axis];
         end.fixed -= 1;
         let back = e.ints(&[-1]);
         let (stop, axis) = (e.ints(&[i64::from(i32::MIN)]), e.ints(&[self.axis as i64]));
         let x = e.node("Slice", &[args[0].clone(), back.clone(), stop, axis, back], vec![]);
-        let from_end = e.node(self.name(), &[x], attrs);
+        let from_end = self.write_first(e, &x, attrs);
         let end = e.dims(&[end]);
         Ok(vec![e.node("Sub", &[end, from_end], vec![])])
     }

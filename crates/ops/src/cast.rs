@@ -69,7 +69,7 @@ impl Op for Cast {
 }
 
 /// x in another type; x itself if it has that type.
-fn cast(b: &mut Build<'_>, x: Id, to: DType) -> Result<Id, OpError> {
+pub(crate) fn cast(b: &mut Build<'_>, x: Id, to: DType) -> Result<Id, OpError> {
     if b.fact(x).dtype == to { Ok(x) } else { b.push(Cast { to }, &[x]) }
 }
 

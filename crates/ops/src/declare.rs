@@ -8,7 +8,7 @@ use taste_onnx::{
 };
 
 use crate::{
-    ImportError,
+    ImportError, Words,
     import::{check_size, shown},
 };
 
@@ -57,9 +57,8 @@ pub(crate) fn input_fact(
     let dtype = match ElemType::from_code(tensor.elem_type) {
         Some(ElemType::F32 | ElemType::F64 | ElemType::F16 | ElemType::Bf16) => DType::Float,
         Some(ElemType::Bool) => DType::Bool,
-        Some(ElemType::String) | None => {
-            return Err(ImportError::Model(format!("input {name:?} has no numeric element type")));
-        }
+        None => return Err(ImportError::Model(format!("input {name:?} has no element type"))),
+        // Words go in as their codes.
         Some(_) => DType::Int,
     };
     let sized = |fact: Fact| match check_size(&fact) {
@@ -85,6 +84,32 @@ pub(crate) fn input_fact(
         });
     }
     sized(Fact { dtype, shape: dims })
+}
+
+/// Whether an input declares a tensor of strings.
+pub(crate) fn declares_words(info: &ValueInfoProto) -> bool {
+    let declared = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+    matches!(declared, Some(type_proto::Value::TensorType(t))
+        if ElemType::from_code(t.elem_type) == Some(ElemType::String))
+}
+
+/// A tensor of a file, with words as their codes.
+pub(crate) fn decode_words(
+    model: &Model,
+    tensor: &TensorProto,
+    words: &mut Words,
+) -> Result<Tensor, OpError> {
+    if ElemType::from_code(tensor.data_type) != Some(ElemType::String) {
+        return decode(model, tensor);
+    }
+    let data = model.tensor(tensor).map_err(|e| OpError::invalid(e.to_string()))?;
+    let Values::String(strings) = data.values else {
+        return Err(OpError::invalid("a tensor of strings holds none"));
+    };
+    let codes = strings.iter().map(|s| words.code(&String::from_utf8_lossy(s))).collect();
+    ArrayD::from_shape_vec(IxDyn(&data.dims), codes)
+        .map(Tensor::from)
+        .map_err(|e| OpError::invalid(format!("tensor {:?}: {e}", tensor.name)))
 }
 
 /// A tensor of a file, with floats as doubles and integers as 64-bit ones.

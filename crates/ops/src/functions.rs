@@ -9,8 +9,8 @@ use taste_graph::{
 use crate::{
     arg::{FirstMax, Place, Select, TopPositions, top},
     arithmetic::{self, Extremum},
-    cast::Cast,
-    compare::{Compare, Logic, Test},
+    cast::{self, Cast},
+    compare::{Compare, Logic, Test, Where},
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, Sign, TANH, Unary},
     reduce::{Extreme, ReduceExtreme},
@@ -257,4 +257,33 @@ pub fn exceeds(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
 /// Whether one of two conditions holds.
 pub fn either(b: &mut Build<'_>, x: Id, y: Id) -> Result<Id, OpError> {
     b.push(Logic::Or, &[x, y])
+}
+
+/// x in another type; x itself if it has that type.
+pub fn cast(b: &mut Build<'_>, x: Id, to: DType) -> Result<Id, OpError> {
+    cast::cast(b, x, to)
+}
+
+/// A constant in another type.
+pub fn tensor_as(tensor: Tensor, to: DType) -> Option<Tensor> {
+    taste_graph::Op::eval(&Cast { to }, &[tensor]).ok()?.into_iter().next()
+}
+
+/// x, and other values where x is not a number.
+pub fn where_missing(b: &mut Build<'_>, x: Id, values: Id) -> Result<Id, OpError> {
+    let missing = b.push(Test::IsNaN, &[x])?;
+    b.push(Where, &[missing, values, x])
+}
+
+/// The values of a graph that missing entries are filled in, each with what is filled in.
+pub fn imputed(graph: &Graph) -> Vec<(Id, Vec<f64>)> {
+    let found = graph.nodes().iter().filter_map(|node| {
+        downcast::<Where>(&*node.op)?;
+        let &[mask, values, x] = &node.args[..] else { return None };
+        let test = graph.node_of(mask);
+        let is_missing = downcast::<Test>(&*test.op) == Some(&Test::IsNaN) && test.args[0] == x;
+        let values = graph.as_constant(values).filter(|_| is_missing)?;
+        Some((x, values.as_float().ok()?.iter().copied().collect()))
+    });
+    found.collect()
 }

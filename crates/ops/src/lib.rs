@@ -5,6 +5,7 @@ mod activation;
 mod arg;
 mod arithmetic;
 mod attention;
+mod carry;
 mod cast;
 mod compare;
 pub mod conv;
@@ -23,21 +24,26 @@ mod norm;
 mod pad;
 mod pointwise;
 mod pool;
+mod quantized;
 mod reader;
 mod reduce;
 mod resize;
 mod sample;
+mod scan;
 mod scatter;
 mod shape;
 mod slice;
 mod softmax;
 mod table;
+mod words;
 
+pub use carry::carried;
 pub use declare::{declared_shape, declares_floats, decode};
 pub use import::{ImportError, Imported, Problem, import};
 pub use reader::Reader;
 pub use sample::{Argument, Sample};
 pub use table::{Entry, find, operators};
+pub use words::Words;
 
 /// The programs in the documentation run as tests.
 #[cfg(doctest)]

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use taste_graph::{Build, DType, Dim, Fact, Id, OpError, Tensor};
 use taste_onnx::{
-    Model,
-    proto::{AttributeProto, NodeProto},
+    ElemType, Model,
+    proto::{AttributeProto, GraphProto, NodeProto},
 };
+
+use crate::Words;
 
 /// A node being read: its attributes, its arguments, and the graph that grows.
 pub struct Reader<'a, 'g> {
@@ -16,6 +18,7 @@ pub struct Reader<'a, 'g> {
     pub opset: i64,
     node: &'a NodeProto,
     model: &'a Model,
+    words: &'g mut Words,
     args: Vec<Option<Id>>,
     unread: BTreeSet<&'a str>,
 }
@@ -24,13 +27,13 @@ impl<'a, 'g> Reader<'a, 'g> {
     /// A reader at the first attribute of a node.
     pub fn new(
         b: Build<'g>,
-        node: &'a NodeProto,
-        model: &'a Model,
+        words: &'g mut Words,
+        (node, model): (&'a NodeProto, &'a Model),
         args: Vec<Option<Id>>,
         opset: i64,
     ) -> Self {
         let unread = node.attribute.iter().map(|a| a.name.as_str()).collect();
-        Self { b, opset, node, model, args, unread }
+        Self { b, opset, node, model, words, args, unread }
     }
 
     /// Fails if the node has an attribute that nobody asked for.
@@ -141,6 +144,17 @@ impl<'a, 'g> Reader<'a, 'g> {
         })
     }
 
+    /// The element type of argument `i` in the file, if that is known: of a tensor, or of what a `Constant` holds.
+    pub fn element(&self, i: usize) -> Option<ElemType> {
+        let name = self.node.input.get(i)?;
+        let graph = self.model.proto.graph.as_ref()?;
+        let tensor = graph.initializer.iter().find(|t| t.name == *name).or_else(|| {
+            let node = graph.node.iter().find(|n| n.output.first() == Some(name))?;
+            node.attribute.iter().find(|a| a.name == "value")?.t.as_deref()
+        });
+        tensor.and_then(|t| ElemType::from_code(t.data_type))
+    }
+
     fn input_name(&self, i: usize) -> &str {
         self.node.input.get(i).map_or("", String::as_str)
     }
@@ -201,6 +215,50 @@ impl<'a, 'g> Reader<'a, 'g> {
         self.attribute(name)
             .and_then(|a| a.s.as_ref())
             .map_or_else(|| default.to_owned(), |s| String::from_utf8_lossy(s).into_owned())
+    }
+
+    /// A single weight that is kept as an attribute, with the very value of the file; 0 if it is not there.
+    pub fn weight(&mut self, name: &'a str) -> f64 {
+        self.attribute(name).and_then(|a| a.f).map_or(0.0, f64::from)
+    }
+
+    /// Whether the node has an attribute.
+    pub fn has(&self, name: &str) -> bool {
+        self.node.attribute.iter().any(|a| a.name == name)
+    }
+
+    /// A list of strings; empty if it is not there.
+    pub fn strings(&mut self, name: &'a str) -> Vec<String> {
+        let text = |s: &[u8]| String::from_utf8_lossy(s).into_owned();
+        self.attribute(name).map_or_else(Vec::new, |a| a.strings.iter().map(|s| text(s)).collect())
+    }
+
+    /// The codes of a list of words, if there is one that is not empty.
+    pub fn words(&mut self, name: &'a str) -> Option<Vec<i64>> {
+        let words = self.strings(name);
+        (!words.is_empty()).then(|| words.iter().map(|w| self.words.code(w)).collect())
+    }
+
+    /// The code of a word or of its default; that of an unknown word if neither is in the model's list.
+    pub fn word_or(&mut self, name: &'a str, default: &str) -> i64 {
+        let word = self.string_or(name, default);
+        if self.has(name) { self.words.code(&word) } else { Words::UNKNOWN }
+    }
+
+    /// Whether argument `i` holds words.
+    pub fn is_words(&self, i: usize) -> bool {
+        self.optional(i).is_some_and(|id| self.words.holds(id))
+    }
+
+    /// A tensor attribute, if it is there, with words as their codes.
+    pub fn tensor_or_words(&mut self, name: &'a str) -> Result<Option<Tensor>, OpError> {
+        let Some(proto) = self.attribute(name).and_then(|a| a.t.as_ref()) else { return Ok(None) };
+        crate::declare::decode_words(self.model, proto, self.words).map(Some)
+    }
+
+    /// A graph attribute, if it is there.
+    pub fn graph(&mut self, name: &'a str) -> Option<&'a GraphProto> {
+        self.attribute(name).and_then(|a| a.g.as_deref())
     }
 
     /// A tensor attribute, if it is there.

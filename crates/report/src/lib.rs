@@ -32,7 +32,7 @@ pub mod page;
 mod text;
 mod theme;
 
-pub use chart::{Bars, Histogram, Intervals, Lines, Scatter, Series};
+pub use chart::{Bars, Histogram, Intervals, Lines, Matrix, Scatter, Series};
 pub use colour::Scale;
 pub use drawing::{Drawing, Figure};
 pub use error::Error;

@@ -91,6 +91,49 @@ impl Random {
         }
     }
 
+    /// A number of events of which `mean` are expected, by Poisson's law: by multiplying where that is short, else by
+    /// Hörmann's transformed rejection (1993, PTRS). 0 unless the mean is above 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole and not negative"
+    )]
+    pub fn poisson(&mut self, mean: f64) -> u64 {
+        const SHORT: f64 = 10.0;
+        if mean.is_nan() || mean <= 0.0 {
+            return 0;
+        }
+        if mean < SHORT {
+            let limit = libm::exp(-mean);
+            let (mut count, mut product) = (0, self.uniform());
+            while product > limit {
+                count += 1;
+                product *= self.uniform();
+            }
+            return count;
+        }
+        let b = 0.931 + 2.53 * mean.sqrt();
+        let a = -0.059 + 0.02483 * b;
+        let inverse = 1.1239 + 1.1328 / (b - 3.4);
+        let narrow = 0.9277 - 3.6224 / (b - 2.0);
+        let log_mean = libm::log(mean);
+        loop {
+            let (u, v) = (self.uniform() - 0.5, self.uniform());
+            let near = 0.5 - u.abs();
+            let count = ((2.0 * a / near + b) * u + mean + 0.43).floor();
+            if near >= 0.07 && v <= narrow {
+                return count as u64;
+            }
+            if count < 0.0 || (near < 0.013 && v > near) {
+                continue;
+            }
+            let density = count * log_mean - mean - libm::lgamma(count + 1.0);
+            if libm::log(v * inverse / (a / (near * near) + b)) <= density {
+                return count as u64;
+            }
+        }
+    }
+
     /// A position, each as likely as its weight says.
     pub fn position(&mut self, weights: impl Iterator<Item = f64> + Clone) -> usize {
         let total: f64 = weights.clone().sum();
@@ -184,6 +227,29 @@ mod tests {
             let normal = (0..n).filter(|_| random.normal() < limit).count() as u64;
             assert!((low..=high).contains(&normal), "{quantile}: {normal}");
         }
+    }
+
+    #[test]
+    fn counts_follow_the_law_of_poisson() {
+        let n = 40_000;
+        let mut random = Random::new(7);
+        for mean in [0.3, 4.0, 9.9, 10.1, 47.0, 500.0] {
+            let drawn: Vec<u64> = (0..n).map(|_| random.poisson(mean)).collect();
+            // The chance of every count near the mean.
+            let spread = mean.sqrt();
+            for count in [mean - spread, mean, mean + spread].map(|c| c.max(0.0).round()) {
+                let log = count * mean.ln() - mean - libm::lgamma(count + 1.0);
+                let (low, high) = binomial::band(n, log.exp(), 1e-6);
+                let found = drawn.iter().filter(|&&d| (d as f64 - count).abs() < 0.5).count();
+                assert!((low..=high).contains(&(found as u64)), "{mean}, {count}: {found}");
+            }
+            let average = drawn.iter().sum::<u64>() as f64 / n as f64;
+            assert!((average - mean).abs() < 5.0 * spread / (n as f64).sqrt(), "{mean}: {average}");
+        }
+        assert_eq!(
+            (random.poisson(0.0), random.poisson(-1.0), random.poisson(f64::NAN)),
+            (0, 0, 0)
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! TASTE as a method: residuals of a model along a score model, with the operators, targets and aggregates of the paper.
 
 pub mod aggregates;
+mod at;
 mod centre;
 pub mod evidence;
 mod field_check;
@@ -17,6 +18,7 @@ mod residuals;
 mod settings;
 mod tail;
 
+pub use at::At;
 pub use centre::{BASELINES, Centre};
 pub use field_check::{Denoising, FieldCheck, Identity, check_field};
 pub use method::{Stein, SteinMethod};

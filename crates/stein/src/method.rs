@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde_json::json;
 use taste_choice::{Arguments, Choice, Entry};
 use taste_detector::{
-    About, Baseline, Family, Job, Map, Method, Named, Needs, Part, Role, Split, Statistic, Step,
+    About, Baseline, Described as Rows, Family, Job, Map, Method, Named, Needs, Part, Role, Split,
+    Statistic, Step,
     passes::{self, Gather, Gathered, Watch},
 };
 use taste_graph::{Dim, Fact, Graph, Id};
 use taste_stats::quantile::median;
 
 use crate::{
-    Centre, Error, Precondition, Settings, Tail,
+    At, Centre, Error, Precondition, Settings, Tail,
     aggregates::{self, Aggregate},
     fields::{Families, Field, Learner, Learning},
     health,
@@ -76,6 +77,7 @@ impl Family for Stein {
             "precondition",
             "tail",
             "laplacian-method",
+            "at",
         ]
     }
 
@@ -98,6 +100,7 @@ impl Family for Stein {
         if let Some(text) = named.get("laplacian-method") {
             settings.laplacian = text.parse()?;
         }
+        settings.at = named.get("at").map(At::of).unwrap_or_default();
         Ok(Arc::new(SteinMethod { settings, options: named.clone() }))
     }
 }
@@ -139,11 +142,27 @@ impl Method for SteinMethod {
         let settings = self.settings.clone();
         job.asked.laplacian_method = settings.laplacian;
         job.draft.set_laplacian_method(settings.laplacian);
+        let (data, at) = settings.at.cut(job)?;
+        if settings.operator.uses_model()
+            && let Some(obstacle) = job.draft.obstacle()?
+        {
+            return Err(refused(format!(
+                "{obstacle}, and residuals at {} have nothing to look at: choose a tensor behind it, or the method taste",
+                at.as_deref().map_or_else(|| "the input".to_owned(), |name| format!("{name:?}"))
+            )));
+        }
         let plan = Plan::new(&settings, &job.draft)?;
-        let field = settings.coordinates.apply(Arc::clone(&settings.field), job.data)?;
-        let precondition = Precondition::resolve(settings.precondition, job.data)?;
-        let learning = field.begin(&learner(job))?;
-        learn(Fit { settings, plan, precondition, is_weighed: false }, job, learning)
+        let field = settings.coordinates.apply(Arc::clone(&settings.field), &data)?;
+        let precondition = Precondition::resolve(settings.precondition, &data)?;
+        let learning = field.begin(&learner(job, &data))?;
+        if at.is_some() && matches!(learning, Learning::Samples(_)) {
+            return Err(refused(format!(
+                "the score model {} goes through the samples itself, and can't be fitted to features: use gaussian, gmm \
+                 or kde, or stay at the input",
+                settings.field_written
+            )));
+        }
+        learn(Fit { settings, plan, precondition, is_weighed: false, data, at }, job, learning)
     }
 }
 
@@ -155,6 +174,10 @@ struct Fit {
     precondition: Precondition,
     /// Whether the metric is known.
     is_weighed: bool,
+    /// What residuals are functions of: the samples, or features of them.
+    data: Rows,
+    /// The tensor, if it is not the samples.
+    at: Option<String>,
 }
 
 impl Fit {
@@ -165,7 +188,7 @@ impl Fit {
 
     /// Learns the metric from what is under a name.
     fn weigh(&mut self, job: &mut Job<'_>, seen: &Gathered, name: &str) -> Result<(), Error> {
-        let metric = self.precondition.learn(seen, name, job.data)?;
+        let metric = self.precondition.learn(seen, name, &self.data)?;
         job.asked.metric = metric.clone();
         job.draft.set_metric(metric)?;
         self.is_weighed = true;
@@ -173,8 +196,8 @@ impl Fit {
     }
 }
 
-fn learner<'a>(job: &'a Job<'_>) -> Learner<'a> {
-    Learner { data: job.data, seed: job.settings.seed, engine: job.engine, progress: job.progress }
+fn learner<'a>(job: &'a Job<'_>, data: &'a Rows) -> Learner<'a> {
+    Learner { data, seed: job.settings.seed, engine: job.engine, progress: job.progress }
 }
 
 /// Goes on until the score model and the metric are fitted, in the same pass if there is one.
@@ -209,7 +232,7 @@ fn learn(mut fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Er
                     let seen = passes::gather_inputs(samples, &watches, job.progress)?;
                     fit.weigh(job, &seen, &name)?;
                 }
-                let field = then(&learner(job), samples)?;
+                let field = then(&learner(job, &fit.data), samples)?;
                 tails(fit, job, &*field)
             }),
         },
@@ -219,7 +242,9 @@ fn learn(mut fit: Fit, job: &mut Job<'_>, learning: Learning) -> Result<Step, Er
 /// Adds the residuals, and gathers their means.
 fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> {
     let Fit { settings, plan, .. } = &fit;
-    let (jacobian, map) = (plan.aggregate.wants_jacobian(), job.wants_map());
+    // A map of features is no map of the sample.
+    let map = job.wants_map() && fit.at.is_none();
+    let jacobian = plan.aggregate.wants_jacobian();
     let operator = &*settings.operator;
     let residual = residual::build(&mut job.draft, field, operator, plan.subject, jacobian, map)?;
     let seed = job.settings.seed;
@@ -238,7 +263,7 @@ fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> 
     }
     if settings.baseline == Centre::Median {
         watches.push(Watch::value(SINGLE_ROWS, residual.single, Gather::rows(KEPT, 1, seed)));
-        let entries = job.data.dimension();
+        let entries = fit.data.dimension();
         let rows = |id| Watch::value(MAP_ROWS, id, Gather::rows(KEPT, entries, seed));
         watches.extend(residual.map.map(rows));
     }
@@ -293,7 +318,7 @@ fn finish(
         components: &components,
         map: map.as_ref(),
         is_stein: settings.operator.is_stein(),
-        columns: job.data.columns.as_deref(),
+        columns: fit.data.columns.as_deref(),
         precondition: fit.precondition,
         score: score.as_ref(),
         centre: settings.baseline,
@@ -302,13 +327,13 @@ fn finish(
             Some(_) => Some(seen.rows("confidence")?.values.iter().copied().collect()),
             None => None,
         },
-        laplacian: laplacian_check::distance(
-            job,
-            plan.subject,
-            residual,
-            settings.laplacian,
-            &seen.rows("compared")?.values,
-        )?,
+        // The check derives the model by its inputs.
+        laplacian: if job.draft.is_fed() && job.draft.parts().is_empty() {
+            let compared = &seen.rows("compared")?.values;
+            laplacian_check::distance(job, plan.subject, residual, settings.laplacian, compared)?
+        } else {
+            None
+        },
         estimate_error: match residual.stderr {
             Some(_) => relative_error(seen, single.deviations[0])?,
             None => None,
@@ -392,6 +417,7 @@ fn facts(
             "flat": residual.is_flat,
         })),
         "score_model": field,
+        "at": fit.at,
         "taken_for": taken,
     })
 }

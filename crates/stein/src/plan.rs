@@ -29,7 +29,7 @@ impl Plan {
         let (subject, aggregate) = subject(settings, draft)?;
         let signed = aggregate.is_signed() && settings.operator.is_signed();
         // Gross errors in a table make networks more confident, so that residuals are small.
-        let is_table = draft.sample_shape().len() == 1;
+        let is_table = draft.shape().len() == 1;
         let both = signed || (is_table && aggregate.has_lower_tail());
         let tail = settings.tail.unwrap_or(if both { Tail::TwoSided } else { Tail::Upper });
         if tail != Tail::Upper && !aggregate.has_lower_tail() {

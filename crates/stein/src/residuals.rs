@@ -16,7 +16,7 @@ use crate::{
 /// What an operator makes of a model and a field, in an engine.
 pub struct Residuals {
     session: Session,
-    input: String,
+    inputs: Vec<String>,
 }
 
 /// The residuals of some samples.
@@ -55,12 +55,12 @@ impl Residuals {
         let mut outputs = vec![("components".to_owned(), found.components)];
         outputs.extend(found.map.map(|id| ("map".to_owned(), id)));
         let session = engine.backend.compile(draft.graph(), &outputs, engine.threads)?;
-        Ok(Self { session, input: draft.input_name().to_owned() })
+        Ok(Self { session, inputs: draft.inputs() })
     }
 
     /// The residuals of samples along the first axis, all at once.
     pub fn of(&self, samples: &ArrayD<f32>) -> Result<Raw, Error> {
-        let mut results = self.session.run(&[(&*self.input, samples.view())])?.into_iter();
+        let mut results = self.session.run_samples(&self.inputs, samples.view())?.into_iter();
         let components = results.next().ok_or_else(|| refused("the residuals are missing"))?;
         let components = components
             .to_f32()

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use taste_engine::{LaplacianMethod, Target};
 
 use crate::{
-    Centre, Error, Precondition, Tail,
+    At, Centre, Error, Precondition, Tail,
     aggregates::Aggregate,
     fields::{Coordinates, FieldSpec},
     operators::{self, Operator},
@@ -32,6 +32,8 @@ pub struct Settings {
     pub tail: Option<Tail>,
     /// How second derivatives are computed.
     pub laplacian: LaplacianMethod,
+    /// What residuals are functions of.
+    pub at: At,
 }
 
 impl Settings {
@@ -53,6 +55,7 @@ impl Settings {
             precondition: None,
             tail: None,
             laplacian: LaplacianMethod::AUTO,
+            at: At::Input,
         }
     }
 }

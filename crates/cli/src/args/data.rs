@@ -1,10 +1,10 @@
 //! How files become samples.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use taste_data::{Dataset, ErrorKind, Labels, Layout, Options};
+use taste_data::{Dataset, ErrorKind, Filter, Labels, Layout, Options, Resize};
 
 /// What to make of files; kept in the detector, so that data are read alike when it is used.
 #[derive(Args)]
@@ -27,17 +27,29 @@ pub(crate) struct DataArgs {
     /// Divide by this after that
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     pub(crate) std: Vec<f32>,
-    /// Bring images to this height and width
-    #[arg(long, value_name = "HxW", help_heading = "Data")]
+    /// Bring the shorter side of images to this and the other in proportion, as torchvision's Resize(256) does; or both
+    /// to a height and width, whatever the ratio was
+    #[arg(long, value_name = "SIDE|HxW", help_heading = "Data")]
     resize: Option<String>,
+    /// Cut the middle out of images after that, as torchvision's CenterCrop(224) does
+    #[arg(long, value_name = "SIDE|HxW", help_heading = "Data")]
+    crop: Option<String>,
+    /// How pixels are made of those of another size, as Pillow does [default: bilinear]
+    #[arg(long, value_enum, value_name = "FILTER", help_heading = "Data")]
+    filter: Option<Pixels>,
     /// Put a margin of zeros around images up to this height and width
     #[arg(long, value_name = "HxW", help_heading = "Data")]
     pad: Option<String>,
-    /// Labels: a file with the number of a class for every sample, or the column of a table that holds them, which is no
-    /// input
+    /// Labels: a file with the number or name of a class for every sample, or the column of a table that holds them,
+    /// which is no input. Names are numbered in the order of the alphabet
     #[arg(long, alias = "label", value_name = "FILE|COLUMN", help_heading = "Data")]
     labels: Option<String>,
-    /// The columns of a table to take, in this order [default: all]
+    /// What the classes are called, in the order of their numbers: a file with a name a line, or a list
+    /// [default: the labels, where these are words]
+    #[arg(long, value_name = "FILE|LIST", help_heading = "Data")]
+    class_names: Option<String>,
+    /// The columns of a table to take, in this order [default: all; without those of dates and words, if the model takes as
+    /// many as are left]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     columns: Vec<String>,
     /// The columns of a table to leave out
@@ -48,12 +60,32 @@ pub(crate) struct DataArgs {
     skip_bad: bool,
 }
 
+/// How pixels are made of others.
 #[derive(Clone, Copy, ValueEnum)]
-enum Place {
+enum Pixels {
+    /// A triangle
+    Bilinear,
+    /// A cubic
+    Bicubic,
+    /// The pixel in the same place
+    Nearest,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Place {
     /// Channels × height × width
     Nchw,
     /// Height × width × channels
     Nhwc,
+}
+
+impl From<Place> for Layout {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Nchw => Self::Nchw,
+            Place::Nhwc => Self::Nhwc,
+        }
+    }
 }
 
 impl DataArgs {
@@ -77,36 +109,66 @@ impl DataArgs {
     /// Puts the labels of a file to samples, if one was named.
     pub(crate) fn with_label_file(&self, data: Dataset) -> Result<Dataset> {
         Ok(match self.label_file() {
-            Some(path) => data.with_labels(&Labels::open(path)?)?,
+            Some(path) => data.with_labels(&Labels::open(path, &self.names()?)?)?,
             None => data,
         })
     }
 
-    /// Puts labels from wherever they are named to samples of a file. Where they are not `needed`, a column of words is
-    /// left alone, as it is no input either.
+    /// What the classes are called, if that was said.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let Some(named) = &self.class_names else { return Ok(Vec::new()) };
+        let trimmed = |name: &str| name.trim().to_owned();
+        let names: Vec<String> = if Path::new(named).is_file() {
+            let text = std::fs::read_to_string(named);
+            let text = text.map_err(|e| anyhow!("--class-names {named}: {e}"))?;
+            text.lines().map(trimmed).filter(|name| !name.is_empty()).collect()
+        } else {
+            named.split(',').map(trimmed).collect()
+        };
+        match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+            Some((_, twice)) => bail!("--class-names: there are two classes {twice:?}"),
+            None => Ok(names),
+        }
+    }
+
+    /// Puts labels from wherever they are named to samples of files, and says what their classes are called, if they are
+    /// words. Where they are not `needed`, labels that can't be read are left alone, as they are no input either.
     pub(crate) fn with_labels(
         &self,
         data: Dataset,
-        path: &Path,
+        paths: &[PathBuf],
         needed: bool,
         tell: impl Fn(&str),
-    ) -> Result<Dataset> {
-        let Some(column) = self.label_column() else { return self.with_label_file(data) };
-        if !data.is_table() {
-            bail!("--labels {column}: there is no such file, and {data} is no table with columns");
-        }
-        let labels = match Labels::column(path, column, self.skip_bad) {
-            Err(e) if !needed && [ErrorKind::Label, ErrorKind::Column].contains(&e.kind()) => {
+    ) -> Result<(Dataset, Vec<String>)> {
+        let names = self.names()?;
+        let labels = match (self.label_column(), self.label_file()) {
+            (None, None) => return Ok((data, names)),
+            (Some(column), _) if !data.is_table() => {
+                bail!(
+                    "--labels {column}: there is no such file, and {data} is no table with columns"
+                )
+            }
+            (Some(column), _) => Labels::column(paths, column, self.skip_bad, &names),
+            (None, Some(file)) => Labels::open(file, &names),
+        };
+        let named = self.label_column().is_some();
+        let labels = match labels {
+            Err(e)
+                if named
+                    && !needed
+                    && [ErrorKind::Label, ErrorKind::Column].contains(&e.kind()) =>
+            {
                 tell(&format!("note: {e}; the fit goes without labels"));
-                return Ok(data);
+                return Ok((data, names));
             }
             found => found?,
         };
         // The true values of a regressor are no classes.
-        if !needed && labels.classes(None).is_err() {
-            return Ok(data);
+        if named && !needed && labels.classes(None).is_err() {
+            return Ok((data, names));
         }
-        Ok(data.with_labels(&labels)?)
+        let names = if names.is_empty() { labels.names().to_vec() } else { names };
+        Ok((data.with_labels(&labels)?, names))
     }
 
     /// Whether lines that can't be read are left out.
@@ -124,11 +186,7 @@ impl DataArgs {
         let exclude = self.exclude.iter().cloned().chain(column).collect();
         Ok(Options {
             sample_shape,
-            layout: match self.layout {
-                None => Layout::Auto,
-                Some(Place::Nchw) => Layout::Nchw,
-                Some(Place::Nhwc) => Layout::Nhwc,
-            },
+            layout: self.layout.map_or(Layout::Auto, Layout::from),
             raw: self.raw,
             mean: self.mean.clone(),
             std: self.std.clone(),
@@ -136,11 +194,26 @@ impl DataArgs {
             label: None,
             columns: self.columns.clone(),
             exclude,
-            keep: Vec::new(),
+            classes: self.names()?,
             skip_bad: self.skip_bad,
-            resize: self.resize.as_deref().map(|t| size("--resize", t)).transpose()?,
+            resize: self.resize.as_deref().map(resize).transpose()?,
+            filter: match self.filter {
+                None | Some(Pixels::Bilinear) => Filter::Bilinear,
+                Some(Pixels::Bicubic) => Filter::Bicubic,
+                Some(Pixels::Nearest) => Filter::Nearest,
+            },
+            crop: self.crop.as_deref().map(|t| size("--crop", t)).transpose()?,
             pad: self.pad.as_deref().map(|t| size("--pad", t)).transpose()?,
+            ..Options::default()
         })
+    }
+}
+
+/// `256` for the shorter side, `28x28` for both.
+fn resize(text: &str) -> Result<Resize> {
+    match text.trim().parse() {
+        Ok(side) if side > 0 => Ok(Resize::Shorter(side)),
+        _ => size("--resize", text).map(|(height, width)| Resize::To(height, width)),
     }
 }
 

@@ -36,13 +36,18 @@ pub(crate) struct DetectArgs {
 Examples:
   taste score detector.onnx new.npy                  a table on standard output
   taste score detector.onnx new.npy -o scores.csv    also .jsonl, .parquet and .npy
+  taste score detector.onnx day*.csv --keep id,date -o scores.parquet
+  duckdb -csv -c 'from orders' | taste score detector.onnx - --keep id
   taste score detector.onnx images/ --json | jq 'select(.flag)'")]
 pub(crate) struct ScoreArgs {
     #[command(flatten)]
     pub(crate) with: DetectArgs,
-    /// Samples to score
-    #[arg(value_name = "DATA")]
-    pub(crate) data: PathBuf,
+    /// Samples to score: files and folders, as one set; - for CSV or JSON lines from standard input
+    #[arg(value_name = "DATA", required = true)]
+    pub(crate) data: Vec<PathBuf>,
+    /// Columns of a table that come along into the table of scores, whether the model takes them or not
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) keep: Vec<String>,
     /// Where to write the table: .csv, .jsonl, .parquet or .npy [default: standard output]
     #[arg(short, long, value_name = "SCORES")]
     pub(crate) out: Option<PathBuf>,

@@ -21,15 +21,15 @@ pub(crate) struct FitArgs {
     /// The classifier or regressor
     #[arg(long, value_name = "CLF.onnx")]
     pub(crate) model: PathBuf,
-    /// Training data: a file or folder, see `taste list formats`
-    #[arg(long, value_name = "TRAIN")]
-    pub(crate) data: PathBuf,
+    /// Training data: files and folders, see `taste list formats`; - for CSV or JSON lines from standard input
+    #[arg(long, value_name = "TRAIN", num_args = 1.., required = true)]
+    pub(crate) data: Vec<PathBuf>,
     /// Where to write the detector
     #[arg(short, long, value_name = "DETECTOR.onnx")]
     pub(crate) out: PathBuf,
     /// Samples that the model has not seen [default: a part of TRAIN is held out]
-    #[arg(long, value_name = "DATA")]
-    pub(crate) calibration: Option<PathBuf>,
+    #[arg(long, value_name = "DATA", num_args = 1..)]
+    pub(crate) calibration: Vec<PathBuf>,
     /// Labels of the calibration samples: a file, or a column of their table. With them, `taste test` and `taste evaluate`
     /// estimate the accuracy of batches without labels [default: the column of --labels, or labels beside the samples]
     #[arg(long, value_name = "FILE|COLUMN", requires = "calibration")]
@@ -37,8 +37,8 @@ pub(crate) struct FitArgs {
     /// Repeat every setting of this detector, for a model that was trained again
     #[arg(long, value_name = "DETECTOR.onnx", conflicts_with_all = [
         "method", "goal", "score_model", "target", "output", "task", "features", "operator", "aggregate", "tail", "baseline",
-        "precondition", "laplacian_method", "score_input", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
-        "seed", "memory", "layout", "raw", "mean", "std", "resize", "pad", "columns", "exclude",
+        "precondition", "laplacian_method", "score_input", "at", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
+        "seed", "memory", "layout", "raw", "mean", "std", "resize", "crop", "filter", "pad", "columns", "exclude",
     ])]
     pub(crate) like: Option<PathBuf>,
     /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]
@@ -64,6 +64,10 @@ pub(crate) struct FitArgs {
     /// The tensor that methods on features look at [default: the input of the last linear layer]
     #[arg(long, value_name = "TENSOR", help_heading = "Method")]
     pub(crate) features: Option<String>,
+    /// What the residuals of the method stein are functions of: input, features (the input of the last linear layer) or a
+    /// tensor of the model; what comes before it needs no derivative [default: input]
+    #[arg(long, value_name = "TENSOR|features|input", help_heading = "Method")]
+    pub(crate) at: Option<String>,
     /// What is made of model and score, see `taste list stein-operators` [default: langevin]
     #[arg(long, value_name = "OPERATOR", help_heading = "Method")]
     pub(crate) operator: Option<String>,

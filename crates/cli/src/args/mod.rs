@@ -2,8 +2,10 @@
 
 mod astray;
 mod attack;
+mod bench;
 pub(crate) mod choices;
 mod completions;
+mod corrupt;
 mod data;
 mod demo;
 mod derive;
@@ -22,7 +24,9 @@ use taste_engine::{LaplacianMethod, Target};
 
 pub(crate) use astray::in_one_line;
 pub(crate) use attack::{AttackArgs, Between, after_help as attack_help};
+pub(crate) use bench::BenchArgs;
 pub(crate) use completions::CompletionsArgs;
+pub(crate) use corrupt::CorruptArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use derive::{DeriveArgs, Quantity};
@@ -57,6 +61,8 @@ Examples:
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
+  taste bench --config bench.toml --out bench           many methods on many sets
+  taste corrupt test.npy --kind fog -o fog.npy          data with something wrong
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
@@ -78,8 +84,10 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
     Evaluate(Box<EvaluateArgs>),
+    Bench(Box<BenchArgs>),
     Edit(EditArgs),
     Attack(Box<AttackArgs>),
+    Corrupt(Box<CorruptArgs>),
     Train(TrainArgs),
     Import(ImportArgs),
     Derive(Box<DeriveArgs>),

@@ -18,10 +18,10 @@ enum Source {
 }
 
 impl Source {
-    fn read(text: &str) -> Result<Self> {
+    fn read(text: &str, classes: &[String]) -> Result<Self> {
         Ok(match text {
             "own" => Self::Own,
-            _ if Path::new(text).is_file() => Self::File(Labels::open(Path::new(text))?),
+            _ if Path::new(text).is_file() => Self::File(Labels::open(Path::new(text), classes)?),
             _ => Self::Column(text.to_owned()),
         })
     }
@@ -63,11 +63,13 @@ impl Open<'_> {
 }
 
 impl Known {
-    pub(super) fn read(args: &EvaluateArgs) -> Result<Self> {
-        let id = args.id_labels.as_deref().map(Source::read).transpose()?;
+    /// Words are the names of `classes`, where those are known.
+    pub(super) fn read(args: &EvaluateArgs, classes: &[String]) -> Result<Self> {
+        let read = |text: &str| Source::read(text, classes);
+        let id = args.id_labels.as_deref().map(read).transpose()?;
         let one = |text: &String| -> Result<(Option<String>, Source)> {
             let (name, rest) = split(text);
-            Ok((name.map(str::to_owned), Source::read(rest)?))
+            Ok((name.map(str::to_owned), read(rest)?))
         };
         Ok(Self { id, sets: args.labels.iter().map(one).collect::<Result<_>>()? })
     }
@@ -172,7 +174,8 @@ impl<'a> Kept<'a> {
                         "--labels {column}: there is no such file, and {data} is no table with columns"
                     );
                 }
-                let labels = Labels::column(path, column, options.skip_bad)?;
+                let (paths, classes) = ([path.to_owned()], detector.classes());
+                let labels = Labels::column(&paths, column, options.skip_bad, classes)?;
                 Ok(Open { data, labels: OpenLabels::Read(labels) })
             }
         }

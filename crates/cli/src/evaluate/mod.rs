@@ -1,8 +1,8 @@
 //! `taste evaluate`.
 
 mod labels;
-mod sets;
-mod sheet;
+pub(crate) mod sets;
+pub(crate) mod sheet;
 pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
@@ -48,9 +48,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
     let out = args.out.iter().map(|p| ("-o", p.as_path()));
     let targets: Vec<(&str, &Path)> = out.chain(args.page.target()).collect();
     files::check_targets(&sources, &targets)?;
-    let known = Known::read(args)?;
     let detectors = args.detectors.iter().map(|path| Detector::open(path));
     let detectors = detectors.collect::<Result<Vec<_>, _>>()?;
+    let known = Known::read(args, detectors[0].classes())?;
     if !quiet {
         detectors.iter().zip(&args.detectors).for_each(|(d, path)| tell_seen(d, path, &args.id));
     }

@@ -8,15 +8,15 @@ use taste_detector::Detector;
 use crate::{files, tell};
 
 /// A set by its name and place.
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) path: PathBuf,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
     /// Whether it was found in a folder, where other files lie as well.
     found: bool,
 }
 
 /// The sets that were named, those in folders one by one.
-pub(super) fn named(texts: &[String]) -> Result<Vec<Named>> {
+pub(crate) fn named(texts: &[String]) -> Result<Vec<Named>> {
     let mut sets: Vec<Named> = Vec::new();
     for text in texts {
         let (name, path) = split(text);

@@ -145,7 +145,7 @@ fn section(report: &Report<'_>, judged: &Judged<'_>, score: &ScoreReport) -> Sec
 }
 
 /// A table of the terminal, its first row as head.
-fn shown(table: &table::Table) -> Table {
+pub(super) fn shown(table: &table::Table) -> Table {
     let Some((head, rows)) = table.rows().split_first() else { return Table::default() };
     let right: Vec<usize> = (1..head.len()).collect();
     let mut shown = Table::new(head.clone()).right(&right);
@@ -169,7 +169,7 @@ fn aurocs(score: &ScoreReport) -> Intervals {
 }
 
 /// Scores of clean samples and of sets, by group where there are many.
-fn histogram(score: &ScoreReport) -> Histogram {
+pub(super) fn histogram(score: &ScoreReport) -> Histogram {
     let mut groups: Vec<(String, Vec<&SetReport>)> = Vec::new();
     if score.sets.len() <= GROUPS {
         groups.extend(score.sets.iter().map(|set| (set.name.clone(), vec![set])));

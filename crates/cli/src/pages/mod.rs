@@ -1,10 +1,12 @@
 //! Pages for people: what a run found, as one self-contained HTML file.
 
+mod bench;
 mod evaluate;
 mod fit;
 mod score;
 mod test;
 
+pub(crate) use bench::bench;
 pub(crate) use evaluate::evaluate;
 pub(crate) use fit::fit;
 pub(crate) use score::Scored;
@@ -14,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use taste_detector::{Decision, Detector, Manifest, Role};
+use taste_detector::{Decision, Detector, Manifest, Remark, Role};
 use taste_report::{Histogram, Page, Section, Table};
 use taste_stats::beta_binomial;
 
-use crate::{files, sheet, tell};
+use crate::{files, look, sheet, tell};
 
 /// The flag that asks for a page.
 #[derive(Args)]
@@ -37,13 +39,18 @@ impl PageArgs {
     /// Writes the page, if one was asked for.
     pub(crate) fn write(&self, quiet: bool, page: impl FnOnce() -> Page) -> Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
-        let footer = format!("taste {}", env!("CARGO_PKG_VERSION"));
-        files::write(path, page().footer(footer).to_html().as_bytes())?;
+        put(path, page())?;
         if !quiet {
             tell(&format!("wrote {}", path.display()));
         }
         Ok(())
     }
+}
+
+/// Writes a page.
+pub(crate) fn put(path: &Path, page: Page) -> Result<()> {
+    let footer = format!("taste {}", env!("CARGO_PKG_VERSION"));
+    files::write(path, page.footer(footer).to_html().as_bytes())
 }
 
 /// A share in percent.
@@ -193,6 +200,15 @@ fn histogram(
         Some(threshold) => figure.threshold(shown(threshold), "flagged from here on"),
         None => figure,
     }
+}
+
+/// What a look at each column or channel beside the training data tells, if that is anything.
+fn beside_training(remarks: &[Remark]) -> Option<Section> {
+    if remarks.is_empty() {
+        return None;
+    }
+    let lines = look::lines(remarks).into_iter().map(|line| (String::new(), line));
+    Some(Section::new("The data beside the training data").table(&facts(lines)))
 }
 
 /// Commands, each with what it is for.

@@ -8,7 +8,7 @@ use taste_detector::{
 };
 use taste_report::{Bars, Intervals, Lines, Page, Section, Series, Table, Tone};
 
-use super::{facts, file_name, meanings, p_value, percent, signed};
+use super::{beside_training, facts, file_name, meanings, p_value, percent, signed};
 use crate::{
     shift::{Report, one, words},
     table::count,
@@ -58,6 +58,9 @@ fn single(
     let mut page = page
         .verdict(tone(shift), sentence(&one::verdict(shift, report)), detail)
         .section(effect(batch, report, detector));
+    if let Some(section) = beside_training(&shift.remarks) {
+        page = page.section(section);
+    }
     if !shift.reasons.is_empty() {
         page = page.section(reasons(shift, detector));
     }

@@ -4,7 +4,7 @@ mod many;
 pub(crate) mod one;
 pub(crate) mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::{
     Outcome,
     args::TestArgs,
     detect::{Detection, tell_skipped},
-    files, pages, print, print_json,
+    files, pages, paths, print, print_json,
     progress::Bars,
     table::count,
     tell,
@@ -41,8 +41,9 @@ pub(crate) struct Report<'a> {
 
 pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let with = &args.with;
+    let paths = paths::expanded(&args.data)?;
     let mut sources = vec![with.detector.as_path()];
-    sources.extend(args.data.iter().map(PathBuf::as_path));
+    sources.extend(paths::borrowed(&paths));
     files::check_targets(&sources, args.page.target().as_slice())?;
     let detector = Detector::open(&with.detector)?;
     let defaults = TestSettings::of(&detector);
@@ -57,8 +58,8 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let mut session = Session::new(&detector, settings.clone())?;
     let detection = Detection::start(&detector, with, detector.has_map())?;
     let keep: Vec<String> = args.by.iter().map(|by| by.column.clone()).collect();
-    for path in &args.data {
-        let data = detection.open_keeping(path, &keep)?;
+    for path in &paths {
+        let data = detection.open_keeping(std::slice::from_ref(path), &keep)?;
         let bars = Bars::new(with.run.quiet());
         let chunk = detection.chunk();
         session.add(&detection.scorer, &data as &dyn Samples, chunk, &bars.progress())?;

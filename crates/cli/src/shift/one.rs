@@ -10,7 +10,7 @@ use super::{
     words::{deviations, interval, ordinary, p_value},
 };
 use crate::{
-    sheet,
+    look, sheet,
     table::{Table, count, number, percent},
 };
 
@@ -32,6 +32,9 @@ pub(super) fn render(
     facts.row(["flagged".to_owned(), flagged(shift, detector)]);
     if let Some(found) = &shift.estimate {
         facts.row(["answers".to_owned(), answers(found)]);
+    }
+    for line in look::lines(&shift.remarks) {
+        facts.row(["data".to_owned(), line]);
     }
     if let Some(note) = ordinary(shift) {
         facts.row(["note".to_owned(), note]);

@@ -22,9 +22,9 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let others: Vec<&Path> =
         args.test.as_deref().into_iter().chain(learn.reading.label_file()).collect();
     let run = Run::new(learn, &others)?;
-    let data = run.open(|shape| learn.reading.labelled(shape))?;
+    let (data, options) = run.open(|shape| learn.reading.labelled(shape))?;
     let data = learn.reading.with_label_file(data)?;
-    let options = learn.reading.labelled(Some(data.sample_shape().to_vec()))?;
+    let options = Options { sample_shape: Some(data.sample_shape().to_vec()), ..options };
     let test = args.test.as_deref().map(|path| open_alike(path, &data, &options)).transpose()?;
     if let Some(classes) = args.classes.filter(|c| !(2..=MOST_CLASSES).contains(c)) {
         bail!("--classes {classes}: there are 2 to {MOST_CLASSES}");

@@ -19,7 +19,7 @@ pub(super) fn run(args: &RegressorArgs) -> Result<()> {
         bail!("--skip-bad would leave samples without their targets: leave it out");
     }
     let run = Run::new(learn, &[])?;
-    let data = run.open(|shape| {
+    let (data, surveyed) = run.open(|shape| {
         let mut options = learn.reading.options(shape)?;
         options.exclude.push(args.target.clone());
         Ok(options)
@@ -35,7 +35,7 @@ pub(super) fn run(args: &RegressorArgs) -> Result<()> {
     })?;
     let outcome = Outcome::of_task("regressor", &fitted, learn, None);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));
-    let options = data.options_naming_columns(&learn.reading.options(None)?);
+    let options = data.options_naming_columns(&Options { sample_shape: None, ..surveyed });
     run.finish(&data, &run.task_model(&fitted, &options)?, &outcome, page)
 }
 

@@ -14,7 +14,7 @@ use taste_engine::{Backend, Model};
 use taste_train::{Decay, Fitted, Network, Progress, Training};
 
 use crate::{
-    args::LearnArgs, detect::tell_skipped, files, input, print, print_json, reading, tell,
+    args::LearnArgs, detect::tell_skipped, files, input, look, print, print_json, reading, tell,
     training_bar::TrainingBar,
 };
 
@@ -60,14 +60,17 @@ impl<'a> Run<'a> {
     pub(super) fn open(
         &self,
         options: impl Fn(Option<Vec<usize>>) -> Result<Options>,
-    ) -> Result<Dataset> {
+    ) -> Result<(Dataset, Options)> {
+        let open = |shape| -> Result<(Dataset, Options)> {
+            let paths = [self.args.data.clone()];
+            let options = look::at_tables(&paths, &options(shape)?, self.args.engine.quiet)?;
+            Ok((Dataset::open(&self.args.data, &options)?, options))
+        };
         let asked = self.args.shape.as_deref().map(input::sizes).transpose()?;
-        let data = Dataset::open(&self.args.data, &options(asked)?)?;
+        let (data, options) = open(asked)?;
         match *data.sample_shape() {
-            [height, width] if self.args.shape.is_none() => {
-                Ok(Dataset::open(&self.args.data, &options(Some(vec![1, height, width]))?)?)
-            }
-            _ => Ok(data),
+            [height, width] if self.args.shape.is_none() => open(Some(vec![1, height, width])),
+            _ => Ok((data, options)),
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn run(args: &ScoreTrainingArgs) -> Result<()> {
     let learn = &args.learn;
     check_noise(args)?;
     let run = Run::new(learn, &[])?;
-    let data = run.open(|shape| learn.reading.options(shape))?;
+    let (data, _) = run.open(|shape| learn.reading.options(shape))?;
     let shape = data.sample_shape();
     let level = match (args.sigma_range, args.diffusion) {
         (Some(_), _) => Some(1.0),

@@ -66,7 +66,7 @@ fn arrays_idx_files_and_folders_are_the_same_data() {
     assert_eq!(place.array("a.npy"), place.array("b.npy"));
     assert_eq!(place.array("a.npy"), place.array("c.npy"));
     let table = place.ok("score detector.onnx new -q").out;
-    assert!(table.starts_with("index,residual,score,p_value,flag,file\n"), "{table}");
+    assert!(table.starts_with("index,residual,score,p_value,flag,prediction,file\n"), "{table}");
     assert!(table.lines().nth(3).unwrap().ends_with("new/002.png"), "{table}");
     // An image alone is a set of one.
     assert_eq!(place.ok("score detector.onnx new/002.png -q").out.lines().count(), 2);
@@ -134,8 +134,14 @@ fn images_that_do_not_fit_are_named() {
     let place = grey_place();
     place.ok(&format!("{FIT} --data train.npy"));
     fs::write(place.path("new/005.png"), b"no image").unwrap();
-    place.fails("score detector.onnx new -o s.csv", "new/005.png: it is neither PNG nor JPEG");
-    place.fails("explain detector.onnx new -o maps", "new/005.png: it is neither PNG nor JPEG");
+    place.fails(
+        "score detector.onnx new -o s.csv",
+        "new/005.png: it is neither PNG, JPEG, WebP nor TIFF",
+    );
+    place.fails(
+        "explain detector.onnx new -o maps",
+        "new/005.png: it is neither PNG, JPEG, WebP nor TIFF",
+    );
     let run = place.ok("score detector.onnx new --skip-bad");
     assert!(run.err.contains("warning: left out new/005.png"), "{}", run.err);
     assert_eq!(run.out.lines().count(), 12);
@@ -143,7 +149,10 @@ fn images_that_do_not_fit_are_named() {
     fs::remove_file(place.path("new/005.png")).unwrap();
     grey(&images(1, 9, 10, 1), 0).save(place.path("new/100.png")).unwrap();
     place.fails("score detector.onnx new -o s.csv", "new/100.png: it is 9 × 10, and");
-    place.fails("score detector.onnx new", "a detector that was fitted with --resize brings");
+    place.fails(
+        "score detector.onnx new",
+        "a detector that was fitted with --resize HxW or --crop brings",
+    );
     place.fails("explain detector.onnx train -o train", "this is the folder that is read");
     let small = images(200, 4, 5, 1);
     folder(&place, "small", &small);

@@ -1,7 +1,10 @@
 //! The binary from end to end.
 
 mod attack;
+mod before;
+mod bench;
 mod common;
+mod corrupt;
 mod demo;
 mod derive;
 mod edit;
@@ -12,6 +15,7 @@ mod fit;
 mod images;
 mod import;
 mod inspect;
+mod mixed;
 mod models;
 mod operators;
 mod outputs;

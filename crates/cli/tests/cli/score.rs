@@ -19,7 +19,7 @@ fn a_table_goes_to_standard_output_and_messages_elsewhere() {
     let place = fitted();
     let run = place.ok("score detector.onnx new.npy");
     let lines: Vec<&str> = run.out.lines().collect();
-    assert_eq!(lines[0], "index,residual,score,p_value,flag");
+    assert_eq!(lines[0], "index,residual,score,p_value,flag,prediction");
     assert_eq!(lines.len(), 71);
     for (i, line) in lines[1..].iter().enumerate() {
         let cells: Vec<&str> = line.split(',').collect();
@@ -27,7 +27,7 @@ fn a_table_goes_to_standard_output_and_messages_elsewhere() {
         let p: f64 = cells[3].parse().unwrap();
         assert_eq!(cells[4], (p <= 0.05).to_string(), "{line}");
     }
-    let flagged = lines.iter().filter(|l| l.ends_with("true")).count();
+    let flagged = lines.iter().filter(|l| l.contains(",true,")).count();
     assert!(run.err.starts_with(&format!("70 samples: {flagged} flagged (")), "{}", run.err);
     assert!(run.err.contains("5 % expected without a shift"), "{}", run.err);
     assert_eq!(place.ok("score detector.onnx new.npy -q").err, "");
@@ -110,7 +110,7 @@ fn rows_that_are_not_finite_are_flagged_and_counted() {
     assert!(run.err.contains("warning: 3 samples have no finite score"), "{}", run.err);
     for (i, (a, b)) in clean.lines().zip(run.out.lines()).enumerate().skip(1) {
         if [4, 8, 10].contains(&i) {
-            assert!(b.ends_with(",true") && b.contains("NaN"), "{b}");
+            assert!(b.contains(",true,") && b.contains("NaN"), "{b}");
         } else {
             assert_eq!(a, b);
         }

@@ -1,13 +1,16 @@
 //! Arrays whose elements lie one after the other: npy, members of npz, IDX.
 
-use std::io::{self, BufReader, Read};
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+};
 
 use ndarray::ArrayD;
 use taste_files::message;
 
 use crate::{
     Error, Keep, Layout, Problem,
-    npy::{self, DType, Elements},
+    npy::{self, ByColumns, DType, Elements},
     origin::Origin,
     source::{Batches, Facts, Rows, Source, elements},
 };
@@ -19,6 +22,8 @@ pub(crate) struct Array {
     pub(crate) dtype: DType,
     pub(crate) big_endian: bool,
     pub(crate) shape: Vec<usize>,
+    /// Whether elements are stored column by column.
+    pub(crate) by_columns: bool,
     pub(crate) start: u64,
 }
 
@@ -33,11 +38,17 @@ impl Array {
 
     /// Goes through the rows.
     fn stream(&self) -> Result<Stream<'_>, Error> {
-        let mut input = BufReader::with_capacity(BUFFER, self.origin.open()?);
-        let passed = io::copy(&mut (&mut input).take(self.start), &mut io::sink());
-        passed.map_err(|e| self.origin.error(e))?;
         let row_bytes =
             elements(self.sample()).map_err(|e| self.origin.error(e))? * self.dtype.size();
+        let input: Box<dyn Read + Send> = if self.by_columns {
+            Box::new(Turned::new(self, row_bytes)?)
+        } else {
+            self.origin.open()?
+        };
+        let mut input = BufReader::with_capacity(BUFFER, input);
+        let header = if self.by_columns { 0 } else { self.start };
+        let passed = io::copy(&mut (&mut input).take(header), &mut io::sink());
+        passed.map_err(|e| self.origin.error(e))?;
         Ok(Stream { array: self, input, row_bytes, next: 0 })
     }
 }
@@ -47,6 +58,65 @@ const BUFFER: usize = 1 << 16;
 
 /// The most rows that are read or passed over at once: a header may declare any number.
 const MOST_RUN: usize = 4096;
+
+/// The elements of an array that is stored column by column, row by row.
+struct Turned {
+    columns: ByColumns,
+    source: Stored,
+    rows: usize,
+    /// How many rows are turned at once, and the next of them.
+    at_once: usize,
+    next: usize,
+    ready: io::Cursor<Vec<u8>>,
+}
+
+/// Where elements are read from any place on: a file, or all that a compressed one holds.
+enum Stored {
+    File(File),
+    Memory(io::Cursor<Vec<u8>>),
+}
+
+impl Turned {
+    /// Bytes of the rows that are turned at once.
+    const BYTES: usize = 1 << 24;
+
+    fn new(array: &Array, row_bytes: usize) -> Result<Self, Error> {
+        let error = |e: io::Error| array.origin.error(e);
+        let source = if array.origin.length().is_some() {
+            Stored::File(File::open(array.origin.path()).map_err(error)?)
+        } else {
+            let end = array.start.saturating_add((array.rows() * row_bytes) as u64);
+            let mut bytes = Vec::new();
+            array.origin.open()?.take(end).read_to_end(&mut bytes).map_err(error)?;
+            Stored::Memory(io::Cursor::new(bytes))
+        };
+        Ok(Self {
+            columns: ByColumns::new(&array.shape, array.dtype.size(), array.start),
+            source,
+            rows: array.rows(),
+            at_once: (Self::BYTES / row_bytes.max(1)).clamp(1, 1 << 16),
+            next: 0,
+            ready: io::Cursor::new(Vec::new()),
+        })
+    }
+}
+
+impl Read for Turned {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.ready.read(into)?;
+        if read > 0 || into.is_empty() || self.next >= self.rows {
+            return Ok(read);
+        }
+        let rows = self.next..self.rows.min(self.next + self.at_once);
+        self.next = rows.end;
+        let bytes = match &mut self.source {
+            Stored::File(file) => self.columns.read(file, rows)?,
+            Stored::Memory(bytes) => self.columns.read(bytes, rows)?,
+        };
+        self.ready = io::Cursor::new(bytes);
+        self.ready.read(into)
+    }
+}
 
 struct Stream<'a> {
     array: &'a Array,
@@ -152,6 +222,8 @@ impl ArraySource {
             layout: Layout::Auto,
             columns: None,
             taken: None,
+            texts: Vec::new(),
+            sized: false,
         };
         Ok(Self { array, labels, facts })
     }

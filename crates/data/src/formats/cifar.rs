@@ -75,6 +75,8 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
         layout: Layout::Nchw,
         columns: None,
         taken: None,
+        texts: Vec::new(),
+        sized: false,
     };
     let (count, labels) = (length / (PIXELS + label_bytes), options.labels);
     Ok(Box::new(Cifar { origin, label_bytes, count, labels, facts }))

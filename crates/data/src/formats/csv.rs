@@ -9,18 +9,18 @@ use std::{
 };
 
 use csv::{ByteRecord, ReaderBuilder};
-use ndarray::{ArrayD, IxDyn};
 use taste_choice::Choice;
-use taste_files::message::shortened;
 
-use super::{Format, Found, ends, folder};
+use super::{
+    Format, Found, ends, folder,
+    lines::{Cell, LineTable, Lines, Records},
+};
 use crate::{
-    Error, Keep, Layout, Options, Problem,
-    columns::{Selection, select},
-    error::MOST_NAME,
+    Error, Layout, Options,
+    columns::{number, select},
     origin::Origin,
-    skips::{Skips, too_many},
-    source::{Batches, Facts, Rows, Source},
+    skips::Skips,
+    source::{Facts, Source},
 };
 
 pub(super) const FORMAT: Format = Format {
@@ -39,32 +39,18 @@ pub(super) const FORMAT: Format = Format {
     open,
 };
 
-#[derive(Debug)]
-struct Csv {
-    origin: Origin,
-    delimiter: u8,
-    has_header: bool,
-    /// The names of all columns of the file.
-    names: Vec<String>,
-    selection: Selection,
-    facts: Facts,
-    skip_bad: bool,
-    skips: Skips,
-    counted: OnceLock<usize>,
-}
-
 fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let origin = found.origin.clone();
     if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = found.opening[..] {
         return Err(origin.error("it is text in UTF-16: save it as UTF-8"));
     }
     let delimiter = delimiter(&origin)?;
-    let mut lines = Lines::open(&origin, delimiter)?;
-    let mut first = ByteRecord::new();
-    if !lines.read(&mut first)? {
+    let mut rows = CsvRecords::open(&origin, delimiter, 0)?;
+    if !rows.read()? {
         return Err(origin.error("it is empty"));
     }
-    let has_header = is_header(&first);
+    let first = &rows.record;
+    let has_header = is_header(first);
     let names: Vec<String> = if has_header {
         let name = |cell: &[u8]| std::str::from_utf8(cell).map(|n| n.trim().to_owned());
         let names: Result<_, _> = first.iter().map(name).collect();
@@ -72,7 +58,7 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     } else {
         (1..=first.len()).map(|i| i.to_string()).collect()
     };
-    if has_header && !lines.read(&mut first)? {
+    if has_header && !rows.read()? {
         return Err(origin.error("it has a header and no rows"));
     }
     let unnamed = (has_header && names.len() > 1 && names[0].is_empty()).then_some(0);
@@ -85,12 +71,14 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
         layout: Layout::Auto,
         taken: has_header.then(|| columns.clone()),
         columns: Some(columns),
+        sized: false,
+        texts: if has_header { names.clone() } else { Vec::new() },
     };
-    Ok(Box::new(Csv {
+    Ok(Box::new(LineTable {
+        lines: Csv { delimiter, has_header, columns: names.len() },
         origin,
-        delimiter,
-        has_header,
         names,
+        lists: vec![None; selection.taken.len()],
         selection,
         facts,
         skip_bad: options.skip_bad,
@@ -120,7 +108,9 @@ fn delimiter(origin: &Origin) -> Result<u8, Error> {
 
 /// A first line with a cell that is no number, or with the numbers 0, 1, 2, … that pandas gives unnamed columns.
 fn is_header(first: &ByteRecord) -> bool {
-    let named = first.iter().any(|cell| number(cell).is_none());
+    let is_number =
+        |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(|t| number(t.trim()).is_some());
+    let named = first.iter().any(|cell| !is_number(cell));
     let cells: Vec<&[u8]> = first.iter().skip_while(|c| c.is_empty()).collect();
     let counted = cells.len() > 1
         && cells.len() + 1 >= first.len()
@@ -128,177 +118,34 @@ fn is_header(first: &ByteRecord) -> bool {
     named || counted
 }
 
-/// The number in a cell; NaN if it is empty or says so.
-fn number(cell: &[u8]) -> Option<f32> {
-    let text = std::str::from_utf8(cell).ok()?.trim();
-    if let Ok(number) = text.parse() {
-        return Some(number);
-    }
-    match text.to_ascii_lowercase().as_str() {
-        "" | "na" | "n/a" | "null" | "none" => Some(f32::NAN),
-        "true" => Some(1.0),
-        "false" => Some(0.0),
-        _ => None,
-    }
+/// How lines are cut into cells.
+#[derive(Debug)]
+struct Csv {
+    delimiter: u8,
+    has_header: bool,
+    columns: usize,
 }
 
-/// The whole number in a cell.
-#[expect(clippy::cast_possible_truncation, reason = "whole and within the range of integers")]
-fn whole(cell: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(cell).ok()?.trim();
-    let float = || text.parse::<f64>().ok().filter(|v| v.fract() == 0.0 && v.abs() < 1e15);
-    text.parse().ok().or_else(|| float().map(|v| v as i64)).or(match text {
-        "true" | "True" => Some(1),
-        "false" | "False" => Some(0),
-        _ => None,
-    })
-}
+impl Lines for Csv {
+    type Records = CsvRecords;
 
-/// What is wrong with a line.
-enum Bad {
-    Cells(String),
-    Label(String),
-}
-
-impl Csv {
-    /// Adds a line's numbers and the cells that come along, or says what is wrong with it and adds nothing.
-    fn parse(
-        &self,
-        line: &ByteRecord,
-        into: &mut Vec<f32>,
-        labels: &mut Vec<i64>,
-        kept: &mut [Vec<String>],
-    ) -> Result<(), Bad> {
-        if line.len() != self.names.len() {
-            let (found, wanted) = (line.len(), self.names.len());
-            return Err(Bad::Cells(format!("{found} cells where there are {wanted} columns")));
-        }
-        let before = into.len();
-        for &column in &self.selection.taken {
-            let Some(value) = number(&line[column]) else {
-                into.truncate(before);
-                return Err(Bad::Cells(self.not_a("number", column, &line[column])));
-            };
-            into.push(value);
-        }
-        if let Some(column) = self.selection.label {
-            let Some(label) = whole(&line[column]) else {
-                into.truncate(before);
-                return Err(Bad::Label(self.not_a("whole number", column, &line[column])));
-            };
-            labels.push(label);
-        }
-        for (cells, &column) in kept.iter_mut().zip(&self.selection.kept) {
-            cells.push(String::from_utf8_lossy(&line[column]).trim().to_owned());
-        }
-        Ok(())
-    }
-
-    fn not_a(&self, what: &str, column: usize, cell: &[u8]) -> String {
-        let text = String::from_utf8_lossy(&cell[..cell.len().min(400)]);
-        let (name, text) = (shortened(&self.names[column], MOST_NAME), shortened(&text, MOST_NAME));
-        format!("column {name:?}: {text:?} is not a {what}")
-    }
-
-    fn batch(
-        &self,
-        lines: &mut Lines,
-        most: usize,
-        keep: &Keep<'_>,
-    ) -> Result<Option<Rows>, Error> {
-        let width = self.selection.taken.len();
-        let (mut index, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-        let mut kept = vec![Vec::new(); self.selection.kept.len()];
-        let mut line = ByteRecord::new();
-        while index.len() < most && lines.read(&mut line)? {
-            lines.seen += 1;
-            match self.parse(&line, &mut values, &mut labels, &mut kept) {
-                Ok(()) => {
-                    if keep(lines.rows) {
-                        index.push(lines.rows);
-                    } else {
-                        values.truncate(index.len() * width);
-                        labels.truncate(index.len());
-                        for cells in &mut kept {
-                            cells.truncate(index.len());
-                        }
-                    }
-                    lines.rows += 1;
-                }
-                Err(bad) => self.pass_over(lines, &line, bad)?,
-            }
-        }
-        if index.is_empty() {
-            let _ = self.counted.set(lines.rows);
-            return Ok(None);
-        }
-        let shape = IxDyn(&[index.len(), width]);
-        let values = ArrayD::from_shape_vec(shape, values).expect("whole rows");
-        let labels = self.selection.label.is_some().then_some(labels);
-        Ok(Some(Rows { index, values, labels, kept }))
-    }
-
-    /// Notes the line that was read last as left out, if that may be.
-    fn pass_over(&self, lines: &mut Lines, line: &ByteRecord, bad: Bad) -> Result<(), Error> {
-        let number = lines.number(line)?;
-        let reason = match bad {
-            Bad::Cells(reason) | Bad::Label(reason) if self.skip_bad => reason,
-            Bad::Cells(reason) => {
-                return Err(self.origin.error(Problem::Entry { line: Some(number), reason }));
-            }
-            Bad::Label(reason) => {
-                return Err(self.origin.error(Problem::Labels(format!(
-                    "line {number}: {reason}: labels are the numbers of classes, from 0 on"
-                ))));
-            }
-        };
-        let name = format!("{} line {number}", self.origin.path().display());
-        if self.skips.note(lines.seen - 1, name, reason) {
-            return Ok(());
-        }
-        Err(self.origin.error(too_many()))
-    }
-}
-
-impl Source for Csv {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn count(&self) -> Option<usize> {
-        self.counted.get().copied()
-    }
-
-    fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
-        let mut lines = Lines::open(&self.origin, self.delimiter)?;
+    fn open(&self, origin: &Origin) -> Result<CsvRecords, Error> {
+        let mut rows = CsvRecords::open(origin, self.delimiter, self.columns)?;
         if self.has_header {
-            lines.read(&mut ByteRecord::new())?;
+            rows.read()?;
         }
-        let batch = move || self.batch(&mut lines, most, &keep).transpose();
-        Ok(Box::new(std::iter::from_fn(batch).fuse()))
-    }
-
-    fn place(&self, index: usize) -> usize {
-        self.skips.place(index)
-    }
-
-    fn skipped_count(&self) -> usize {
-        self.skips.count()
-    }
-
-    fn skipped(&self) -> Vec<(String, String)> {
-        self.skips.list()
+        Ok(rows)
     }
 }
 
 /// The lines of a file, one after the other.
-struct Lines {
+struct CsvRecords {
     reader: csv::Reader<Limited>,
     origin: Origin,
     taken: Arc<AtomicU64>,
-    /// How many rows were seen, and how many of them were good.
-    seen: usize,
-    rows: usize,
+    /// How many cells a line should have.
+    columns: usize,
+    record: ByteRecord,
     /// A second pass, which counts lines for messages.
     counter: Option<Counter>,
 }
@@ -306,8 +153,8 @@ struct Lines {
 /// The longest line. A quote that is not closed makes one line of the rest of the file.
 const MOST_LINE: u64 = 1 << 26;
 
-impl Lines {
-    fn open(origin: &Origin, delimiter: u8) -> Result<Self, Error> {
+impl CsvRecords {
+    fn open(origin: &Origin, delimiter: u8, columns: usize) -> Result<Self, Error> {
         let taken = Arc::new(AtomicU64::new(0));
         let input = Limited { input: origin.open()?, taken: Arc::clone(&taken) };
         let reader = ReaderBuilder::new()
@@ -316,21 +163,35 @@ impl Lines {
             .delimiter(delimiter)
             .buffer_capacity(1 << 16)
             .from_reader(input);
-        Ok(Self { reader, origin: origin.clone(), taken, seen: 0, rows: 0, counter: None })
+        let (origin, record) = (origin.clone(), ByteRecord::new());
+        Ok(Self { reader, origin, taken, columns, record, counter: None })
     }
+}
 
-    /// Reads a line; false at the end.
-    fn read(&mut self, line: &mut ByteRecord) -> Result<bool, Error> {
+impl Records for CsvRecords {
+    fn read(&mut self) -> Result<bool, Error> {
         self.taken.store(0, Ordering::Relaxed);
-        self.reader.read_byte_record(line).map_err(|e| match e.into_kind() {
+        self.reader.read_byte_record(&mut self.record).map_err(|e| match e.into_kind() {
             csv::ErrorKind::Io(e) => self.origin.error(e),
             other => self.origin.error(format!("{other:?}")),
         })
     }
 
-    /// The number of a record's first line, counted from 1.
-    fn number(&mut self, line: &ByteRecord) -> Result<u64, Error> {
-        let start = line.position().map_or(0, csv::Position::byte);
+    fn trouble(&self) -> Option<String> {
+        let (found, wanted) = (self.record.len(), self.columns);
+        (found != wanted).then(|| format!("{found} cells where there are {wanted} columns"))
+    }
+
+    fn cell(&self, column: usize) -> Cell<'_> {
+        let bytes = self.record.get(column).unwrap_or_default();
+        Cell::Text(match std::str::from_utf8(bytes) {
+            Ok(text) => text.trim().into(),
+            Err(_) => String::from_utf8_lossy(bytes).trim().to_owned().into(),
+        })
+    }
+
+    fn line(&mut self) -> Result<u64, Error> {
+        let start = self.record.position().map_or(0, csv::Position::byte);
         let counter = match &mut self.counter {
             Some(counter) => counter,
             none => none.insert(Counter::new(self.origin.open()?)),

@@ -25,22 +25,23 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Vec<Box<dyn Source>
     if !parts.is_empty() {
         return parts.iter().map(|file| open_file(file, options)).collect();
     }
-    let mut images = Vec::new();
-    walk(path, &mut Vec::new(), &mut images).map_err(|e| Error::at(path, e))?;
+    let mut found = Found::default();
+    walk(path, &mut Vec::new(), &mut found).map_err(|e| Error::at(path, e))?;
+    let Found { images, others } = found;
     if images.is_empty() {
         return Err(Error::at(
             path,
-            "the folder holds no data: no PNG or JPEG images, no CIFAR batches, no IDX files, no tables and no arrays",
+            "the folder holds no data: no PNG, JPEG, WebP or TIFF images, no CIFAR batches, no IDX files, no tables and no arrays",
         ));
     }
     let classes = classes(path, &images).filter(|_| options.labels);
-    Ok(vec![images::open_files(path, images, classes, options)?])
+    Ok(vec![images::open_files(path, images, classes, others, options)?])
 }
 
 /// The data sets in a folder, where each of its arrays and tables is one, in the order of their names; the folder itself
 /// where it is one data set, as a folder of images is.
 pub fn sets_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    const APART: [&str; 4] = ["npy", "npz", "csv", "parquet"];
+    const APART: [&str; 6] = ["npy", "npz", "csv", "parquet", "feather", "jsonl"];
     let entries = listed(path).map_err(|e| Error::at(path, e))?;
     let is_set = |file: &PathBuf| {
         let format = format_of(file).filter(|_| file.is_file());
@@ -114,8 +115,16 @@ fn listed(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries)
 }
 
-/// All images at or below a folder, sorted by path. Links are followed, but not in circles.
-fn walk(path: &Path, above: &mut Vec<PathBuf>, images: &mut Vec<PathBuf>) -> io::Result<()> {
+/// What lies at or below a folder, sorted by path.
+#[derive(Default)]
+struct Found {
+    images: Vec<PathBuf>,
+    /// Files that are none.
+    others: Vec<PathBuf>,
+}
+
+/// All files at or below a folder. Links are followed, but not in circles.
+fn walk(path: &Path, above: &mut Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
     let real = fs::canonicalize(path)?;
     if above.contains(&real) || above.len() > MOST_DEPTH {
         return Ok(());
@@ -123,9 +132,11 @@ fn walk(path: &Path, above: &mut Vec<PathBuf>, images: &mut Vec<PathBuf>) -> io:
     above.push(real);
     for entry in listed(path)? {
         if entry.is_dir() {
-            walk(&entry, above, images)?;
+            walk(&entry, above, found)?;
         } else if format_of(&entry).is_some_and(|format| format.together.is_none()) {
-            images.push(entry);
+            found.images.push(entry);
+        } else {
+            found.others.push(entry);
         }
     }
     above.pop();

@@ -86,7 +86,7 @@ fn array(origin: &Origin) -> Result<Array, Error> {
             message::shape(&shape)
         )));
     }
-    Ok(Array { origin: origin.clone(), dtype, big_endian: true, shape, start })
+    Ok(Array { origin: origin.clone(), dtype, big_endian: true, shape, by_columns: false, start })
 }
 
 /// `train-labels-idx1-ubyte` for `train-images-idx3-ubyte`, either of them compressed or not.

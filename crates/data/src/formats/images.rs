@@ -14,9 +14,9 @@ use taste_choice::Choice;
 
 use super::{Format, Found, ends};
 use crate::{
-    Error, Keep, Layout, Options, Problem,
+    Error, Filter, Keep, Layout, Options, Problem, Resize,
     origin::{Origin, described},
-    prepare::resize,
+    prepare::{Depth, crop, resize},
     skips::{Skips, too_many},
     source::{Batches, Facts, Rows, Source, elements},
 };
@@ -24,17 +24,19 @@ use crate::{
 pub(super) const FORMAT: Format = Format {
     choice: Choice {
         name: "image",
-        usage: "x.png, x.jpg, or a folder of them",
-        about: "PNG and JPEG; the images of a folder lie in it, or in a subfolder for each class",
+        usage: "x.png, x.jpg, x.webp, x.tif, or a folder of them",
+        about: "PNG, JPEG, WebP and TIFF; the images of a folder lie in it, or in a subfolder for each class",
     },
-    endings: &[".png", ".jpg", ".jpeg"],
+    endings: ENDINGS,
     files: ["image", "images"],
     starts: Some(starts),
     is_text: false,
-    in_folder: |name| ends(name, &[".png", ".jpg", ".jpeg"]),
+    in_folder: |name| ends(name, ENDINGS),
     together: None,
     open,
 };
+
+const ENDINGS: &[&str] = &[".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"];
 
 #[derive(Debug)]
 struct Images {
@@ -45,32 +47,39 @@ struct Images {
     channels: usize,
     /// Whether the model decides about grey and colour.
     channels_wanted: bool,
-    resize: Option<(usize, usize)>,
+    resize: Option<Resize>,
+    filter: Filter,
+    crop: Option<(usize, usize)>,
     /// The first file that could be read, and its height and width.
     first: PathBuf,
     size: (usize, usize),
     facts: Facts,
     skip_bad: bool,
     skips: Skips,
+    /// Files that lie beside the images and are none.
+    others: Vec<PathBuf>,
     counted: OnceLock<usize>,
 }
 
-/// Whether bytes start as PNG or JPEG do.
+/// Whether bytes start as PNG, JPEG, TIFF or WebP do.
 fn starts(opening: &[u8]) -> bool {
-    opening.starts_with(b"\x89PNG\r\n\x1a\n") || opening.starts_with(b"\xff\xd8\xff")
+    let starts: [&[u8]; 4] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*"];
+    starts.iter().any(|start| opening.starts_with(start))
+        || (opening.starts_with(b"RIFF") && opening.get(8..12) == Some(b"WEBP"))
 }
 
 /// A single image.
 fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let path = found.origin.path();
-    open_files(path, vec![path.to_owned()], None, options)
+    open_files(path, vec![path.to_owned()], None, Vec::new(), options)
 }
 
-/// Images in order, with the numbers of their classes.
+/// Images in order, with the numbers of their classes and what else lies beside them.
 pub(super) fn open_files(
     root: &Path,
     files: Vec<PathBuf>,
     classes: Option<Vec<i64>>,
+    others: Vec<PathBuf>,
     options: &Options,
 ) -> Result<Box<dyn Source>, Error> {
     let skips = Skips::default();
@@ -92,12 +101,21 @@ pub(super) fn open_files(
     let Some((first, (size, grey))) = found else {
         return Err(Error::at(root, "none of its images can be read"));
     };
-    let (height, width) = options.resize.unwrap_or(size);
+    let resized = options.resize.map_or(size, |resize| resize.of(size));
+    let (height, width) = options.crop.unwrap_or(resized);
     let wanted = options.sample_shape.as_deref().map(|s| channels_of(s, height * width));
     let channels = wanted.flatten().unwrap_or(if grey { 1 } else { 3 });
     let sample = vec![channels, height, width];
     elements(&sample).map_err(|e| Error::at(&first, e))?;
-    let facts = Facts { sample, bytes: true, layout: Layout::Nchw, columns: None, taken: None };
+    let facts = Facts {
+        sample,
+        bytes: true,
+        layout: Layout::Nchw,
+        columns: None,
+        taken: None,
+        texts: Vec::new(),
+        sized: true,
+    };
     Ok(Box::new(Images {
         root: root.to_owned(),
         files,
@@ -105,11 +123,14 @@ pub(super) fn open_files(
         channels,
         channels_wanted: wanted.is_some(),
         resize: options.resize,
+        filter: options.filter,
+        crop: options.crop,
         first,
         size,
         facts,
         skip_bad: options.skip_bad,
         skips,
+        others,
         counted: OnceLock::new(),
     }))
 }
@@ -151,7 +172,7 @@ fn look(file: &Path) -> Result<((usize, usize), bool), String> {
 
 fn broken(problem: image::ImageError) -> String {
     match problem {
-        image::ImageError::Unsupported(_) => "it is neither PNG nor JPEG".to_owned(),
+        image::ImageError::Unsupported(_) => "it is neither PNG, JPEG, WebP nor TIFF".to_owned(),
         other => format!("it can't be decoded: {other}"),
     }
 }
@@ -170,17 +191,28 @@ impl Images {
             let first = self.first.display();
             return Err(Bad::Misfit(format!("it is in colour, and {first} is grey").into()));
         }
-        let pixels = pixels(&image, self.channels);
+        let mut pixels = pixels(&image, self.channels);
         let (_, height, width) = pixels.dim();
-        match self.resize {
-            Some(size) if size != (height, width) => Ok(resize(&pixels.view(), size)),
-            None if self.size != (height, width) => Err(Bad::Misfit(Problem::ImageSize {
-                size: (height, width),
-                first: self.first.clone(),
-                first_size: self.size,
-            })),
-            _ => Ok(pixels),
+        let wanted = self.resize.map_or((height, width), |resize| resize.of((height, width)));
+        if self.crop.is_none() && wanted != self.resized() {
+            let (size, first_size) = (wanted, self.resized());
+            let first = self.first.clone();
+            return Err(Bad::Misfit(Problem::ImageSize { size, first, first_size }));
         }
+        if wanted != (height, width) {
+            elements(&[self.channels, wanted.0, wanted.1]).map_err(Bad::Misfit)?;
+            let depth = if is_deep(&image) { Depth::Floats } else { Depth::Bytes };
+            pixels = resize(&pixels.view(), wanted, self.filter, depth);
+        }
+        if let Some(size) = self.crop.filter(|&size| size != wanted) {
+            pixels = crop(&pixels.view(), size);
+        }
+        Ok(pixels)
+    }
+
+    /// Height and width of the first image after resizing.
+    fn resized(&self) -> (usize, usize) {
+        self.resize.map_or(self.size, |resize| resize.of(self.size))
     }
 
     /// Which images can be read, if that is known: by their numbers, their places among the files.
@@ -293,17 +325,23 @@ impl Source for Images {
     }
 
     fn skipped(&self) -> Vec<(String, String)> {
-        self.skips.list()
+        let other = |file: &PathBuf| {
+            (file.display().to_string(), "it is no PNG, JPEG, WebP or TIFF image".to_owned())
+        };
+        self.skips.list().into_iter().chain(self.others.iter().map(other)).collect()
     }
+}
+
+/// Whether pixels are more than bytes.
+fn is_deep(image: &DynamicImage) -> bool {
+    let bytes = [ColorType::L8, ColorType::La8, ColorType::Rgb8, ColorType::Rgba8];
+    !bytes.contains(&image.color())
 }
 
 /// Channels × height × width on the scale 0..=255, whatever the depth; an alpha channel is left out.
 fn pixels(image: &DynamicImage, channels: usize) -> Array3<f32> {
     let grey = !image.color().has_color();
-    let deep = !matches!(
-        image.color(),
-        ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8
-    );
+    let deep = is_deep(image);
     let (height, width) = (image.height() as usize, image.width() as usize);
     let stored = if grey { 1 } else { 3 };
     // 65535 / 255 = 257.
@@ -321,11 +359,14 @@ fn pixels(image: &DynamicImage, channels: usize) -> Array3<f32> {
             let plane = planes.index_axis(Axis(0), 0);
             stack(Axis(0), &vec![plane; channels]).expect("the same plane")
         }
-        // The weights of ITU-R BT.601, which PIL uses as well.
+        // The weights of ITU-R BT.601, which PIL uses as well; bytes stay bytes.
         (_, 1) => {
             let mut grey = Array3::zeros((1, height, width));
             for (plane, weight) in planes.outer_iter().zip([0.299, 0.587, 0.114]) {
                 grey.index_axis_mut(Axis(0), 0).scaled_add(weight, &plane);
+            }
+            if !deep {
+                grey.mapv_inplace(f32::round);
             }
             grey
         }

@@ -2,6 +2,8 @@
 
 mod array;
 pub(crate) mod folder;
+mod lines;
+mod records;
 mod text;
 
 use std::{
@@ -20,9 +22,11 @@ taste_choice::table! {
         npy::FORMAT,
         npz::FORMAT,
         parquet::FORMAT,
+        feather::FORMAT,
         images::FORMAT,
         cifar::FORMAT,
         idx::FORMAT,
+        jsonl::FORMAT,
         csv::FORMAT,
     }
 }

@@ -53,11 +53,12 @@ pub(super) fn array(origin: &Origin) -> Result<Array, Error> {
             _ => Ok(preamble),
         }
     };
-    let Preamble { dtype, big_endian, shape, start, .. } = inner().map_err(|p| match p {
-        Problem::Io(e) => origin.error(e),
-        other => origin.error(crate::Problem::Npy(other)),
-    })?;
-    Ok(Array { origin: origin.clone(), dtype, big_endian, shape, start })
+    let Preamble { dtype, big_endian, shape, by_columns, start, .. } =
+        inner().map_err(|p| match p {
+            Problem::Io(e) => origin.error(e),
+            other => origin.error(crate::Problem::Npy(other)),
+        })?;
+    Ok(Array { origin: origin.clone(), dtype, big_endian, shape, by_columns, start })
 }
 
 /// `X-labels.npy` or `X-labels.npy.gz` for `X.npy`.

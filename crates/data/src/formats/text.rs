@@ -1,4 +1,4 @@
-//! Cells of Parquet columns as text.
+//! Cells of Arrow columns as text.
 
 use arrow_array::{
     Array, ArrayRef,
@@ -57,23 +57,35 @@ pub(super) fn cells(array: &ArrayRef) -> Option<Vec<String>> {
             let text = |v: i64| time(v.div_euclid(parts));
             values.into_iter().map(|v| v.map_or_else(String::new, text)).collect()
         }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary_opt()?;
+            let words = cells(dictionary.values())?;
+            let keys = dictionary.normalized_keys();
+            let word = |(row, key): (usize, usize)| {
+                let known = array.is_valid(row).then(|| words.get(key).cloned());
+                known.flatten().unwrap_or_default()
+            };
+            keys.into_iter().enumerate().map(word).collect()
+        }
         _ => return None,
     })
 }
 
+/// Whether cells of a type are words.
+pub(super) fn is_words(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_words(values),
+        _ => false,
+    }
+}
+
 /// Whether cells of a type have a text.
 pub(super) fn has_text(kind: &DataType) -> bool {
-    kind.is_integer()
+    is_words(kind)
+        || kind.is_integer()
         || kind.is_floating()
-        || matches!(
-            kind,
-            DataType::Utf8
-                | DataType::LargeUtf8
-                | DataType::Utf8View
-                | DataType::Boolean
-                | DataType::Date32
-                | DataType::Timestamp(..)
-        )
+        || matches!(kind, DataType::Boolean | DataType::Date32 | DataType::Timestamp(..))
 }
 
 fn strings<'a>(cells: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {

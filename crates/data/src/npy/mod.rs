@@ -14,6 +14,7 @@
 //! # Ok::<(), taste_data::npy::Error>(())
 //! ```
 
+mod columns;
 mod header;
 mod read;
 mod write;
@@ -25,6 +26,7 @@ use std::{
 
 use taste_files::message;
 
+pub(crate) use columns::ByColumns;
 pub use header::DType;
 pub(crate) use header::{Header, MAGIC};
 pub use read::{Elements, Reader};
@@ -87,11 +89,6 @@ pub enum Problem {
         "elements of type {0} are not supported: floats of 2 to 8 bytes, integers and booleans are"
     )]
     Unsupported(String),
-    /// Columns first.
-    #[error(
-        "stored column by column (fortran_order), which can't be read by rows: save np.ascontiguousarray(…)"
-    )]
-    ColumnOrder,
     /// A shape whose size can't be counted.
     #[error("the shape {} has more elements than can be counted", message::shape(.0))]
     TooLarge(Vec<u64>),

@@ -8,7 +8,7 @@ use half::f16;
 use ndarray::{ArrayD, IxDyn};
 
 use super::{
-    DType, Error, Problem,
+    ByColumns, DType, Error, Problem,
     header::{Header, MAGIC},
 };
 
@@ -58,6 +58,8 @@ pub struct Reader {
     shape: Vec<usize>,
     /// Where the elements start.
     start: u64,
+    /// Where they lie, if they are stored column by column.
+    columns: Option<ByColumns>,
 }
 
 /// What a file tells before its elements.
@@ -66,6 +68,8 @@ pub(crate) struct Preamble {
     pub(crate) dtype: DType,
     pub(crate) big_endian: bool,
     pub(crate) shape: Vec<usize>,
+    /// Whether elements are stored column by column.
+    pub(crate) by_columns: bool,
     /// Where the elements start.
     pub(crate) start: u64,
     /// How many bytes they take.
@@ -111,13 +115,12 @@ impl Preamble {
         let header = Header::parse(&text)?;
         let bytes = header.len()? * header.dtype.size() as u64;
         // With at most one axis longer than 1 both orders are the same.
-        if header.fortran_order && header.shape.iter().filter(|&&d| d != 1).count() > 1 {
-            return Err(Problem::ColumnOrder);
-        }
+        let by_columns =
+            header.fortran_order && header.shape.iter().filter(|&&d| d != 1).count() > 1;
         let sizes = header.shape.iter().map(|&d| usize::try_from(d)).collect::<Result<_, _>>();
         let shape = sizes.map_err(|_| Problem::TooLarge(header.shape.clone()))?;
         let Header { dtype, big_endian, .. } = header;
-        Ok(Self { dtype, big_endian, shape, start: start + header_length, bytes })
+        Ok(Self { dtype, big_endian, shape, by_columns, start: start + header_length, bytes })
     }
 }
 
@@ -139,14 +142,15 @@ impl Reader {
         }
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        let Preamble { dtype, big_endian, shape, start, bytes } =
+        let Preamble { dtype, big_endian, shape, by_columns, start, bytes } =
             Preamble::read(&mut file, Some(length))?;
         let found = length - start;
         if bytes != found {
             let shape = shape.iter().map(|&d| d as u64).collect();
             return Err(Problem::WrongSize { shape, dtype, wanted: bytes, found });
         }
-        Ok(Self { file, path: path.to_owned(), dtype, big_endian, shape, start })
+        let columns = by_columns.then(|| ByColumns::new(&shape, dtype.size(), start));
+        Ok(Self { file, path: path.to_owned(), dtype, big_endian, shape, start, columns })
     }
 
     /// The file.
@@ -176,6 +180,10 @@ impl Reader {
         };
         let shape: Vec<usize> =
             std::iter::once(end - start).chain(sample.iter().copied()).collect();
+        if let Some(columns) = &self.columns {
+            let bytes = columns.read(&mut self.file, start..end)?;
+            return Ok(decode(self.dtype, self.big_endian, &shape, bytes));
+        }
         let size = self.dtype.size();
         // No product overflows: the whole array was counted and found in the file.
         let row_bytes = sample.iter().product::<usize>() * size;

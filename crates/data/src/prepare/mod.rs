@@ -1,5 +1,6 @@
 //! From rows as a file has them to samples as the model takes them.
 
+mod crop;
 mod pad;
 mod resize;
 mod shape;
@@ -7,16 +8,20 @@ mod shape;
 use ndarray::{ArrayD, Axis, IxDyn};
 use taste_files::message;
 
-pub(crate) use resize::resize;
+pub(crate) use crop::crop;
+pub(crate) use resize::{Depth, resize};
 use shape::{Plan, Turn};
 
-use crate::{Error, Options, Problem, source::Facts};
+use crate::{Error, Filter, Options, Problem, source::Facts};
 
 /// The steps, decided once for a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepare {
     plan: Plan,
     resize: Option<(usize, usize)>,
+    filter: Filter,
+    depth: Depth,
+    crop: Option<(usize, usize)>,
     pad: Option<(usize, usize)>,
     divisor: f32,
     mean: Vec<f32>,
@@ -28,18 +33,28 @@ impl Prepare {
     pub(crate) fn new(name: &str, facts: &Facts, options: &Options) -> Result<Self, Error> {
         let refused = |problem: Problem| Error::new(name, problem);
         let plan = Plan::new(facts, options).map_err(refused)?;
-        let (resize, pad) = match plan.image {
-            Some([_, height, width]) => {
-                let resize = options.resize.filter(|&size| size != (height, width));
-                let (height, width) = resize.unwrap_or((height, width));
-                (resize, options.pad.filter(|&size| size != (height, width)))
-            }
-            None => (None, None),
+        let is_image = plan.image.is_some();
+        let mut size = plan.image.map_or((0, 0), |[_, height, width]| (height, width));
+        // A step that changes nothing is none.
+        let mut step = |wanted: Option<(usize, usize)>| {
+            let wanted = wanted.filter(|&wanted| is_image && wanted != size);
+            size = wanted.unwrap_or(size);
+            wanted
         };
+        // Images were resized and cropped when they were read, each by its own size.
+        let [resize, crop] = if facts.sized {
+            [None, None]
+        } else {
+            let first = plan.image.map_or((0, 0), |[_, height, width]| (height, width));
+            [step(options.resize.map(|r| r.of(first))), step(options.crop)]
+        };
+        let pad = step(options.pad);
         check_numbers(&plan, options).map_err(|e| refused(Problem::Setting(e)))?;
         let divisor = if facts.bytes && !options.raw { 255.0 } else { 1.0 };
         let (mean, std) = (options.mean.clone(), options.std.clone());
-        Ok(Self { plan, resize, pad, divisor, mean, std })
+        let depth = if facts.bytes { Depth::Bytes } else { Depth::Floats };
+        let filter = options.filter;
+        Ok(Self { plan, resize, filter, depth, crop, pad, divisor, mean, std })
     }
 
     /// The sizes of a sample that comes out.
@@ -47,11 +62,19 @@ impl Prepare {
         &self.plan.last
     }
 
+    /// Whether the file holds images with their channels last.
+    pub(crate) fn has_channels_last(&self) -> bool {
+        self.plan.first_turn == Turn::ChannelsFirst
+    }
+
     /// Prepares samples along the first axis.
     pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
         let mut values = turned(rows, &self.plan.first, self.plan.first_turn);
         if let Some(size) = self.resize {
-            values = resize::all(&values, size);
+            values = resize::all(&values, size, self.filter, self.depth);
+        }
+        if let Some(size) = self.crop {
+            values = crop::all(&values, size);
         }
         if let Some(size) = self.pad {
             values = pad::all(&values, size);

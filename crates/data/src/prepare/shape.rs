@@ -44,10 +44,10 @@ impl Plan {
         if resized(options) && plan.image.is_none() {
             let shape = message::shape(&facts.sample);
             return Err(Problem::Setting(format!(
-                "samples of shape {shape} are no images, so they can't be resized or padded"
+                "samples of shape {shape} are no images, so they can't be resized, cropped or padded"
             )));
         }
-        plan.sized(options)?.fitted(facts, options)
+        plan.sized(facts, options)?.fitted(facts, options)
     }
 
     fn of_image(shape: [usize; 3], channels_last: bool) -> Self {
@@ -86,14 +86,18 @@ impl Plan {
     }
 
     /// With the size that images are brought to.
-    fn sized(mut self, options: &Options) -> Result<Self, Problem> {
+    fn sized(mut self, facts: &Facts, options: &Options) -> Result<Self, Problem> {
         let Some([channels, height, width]) = self.image else { return Ok(self) };
-        let (height, width) = options.resize.unwrap_or((height, width));
-        let (padded_height, padded_width) = options.pad.unwrap_or((height, width));
+        let resize =
+            options.resize.filter(|_| !facts.sized).map(|resize| resize.of((height, width)));
+        let (height, width) = resize.unwrap_or((height, width));
         if height == 0 || width == 0 {
             let message = format!("images can't be resized to {height} × {width}");
             return Err(Problem::Setting(message));
         }
+        elements(&[channels, height, width])?;
+        let (height, width) = options.crop.unwrap_or((height, width));
+        let (padded_height, padded_width) = options.pad.unwrap_or((height, width));
         if padded_height < height || padded_width < width {
             return Err(Problem::Setting(format!(
                 "images of {height} × {width} can't be padded to {padded_height} × {padded_width}, which is smaller"
@@ -101,7 +105,6 @@ impl Plan {
         }
         self.last = vec![channels, padded_height, padded_width];
         elements(&self.last)?;
-        elements(&[channels, height, width])?;
         Ok(self)
     }
 
@@ -140,7 +143,7 @@ impl Plan {
 }
 
 fn resized(options: &Options) -> bool {
-    options.resize.is_some() || options.pad.is_some()
+    options.resize.is_some() || options.crop.is_some() || options.pad.is_some()
 }
 
 fn few(channels: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Samples that can be gone through, a chunk at a time and more than once.
 
 mod draw;
+mod first;
 mod mapped;
 mod memory;
 mod part;
@@ -9,6 +10,7 @@ mod refill;
 use ndarray::{ArrayD, Axis};
 
 pub use draw::draw;
+pub use first::First;
 pub use mapped::Mapped;
 pub use memory::{Borrowed, InMemory};
 pub use part::Part;

@@ -41,12 +41,14 @@ impl Folder {
 pub(crate) struct All {
     pub(crate) values: ArrayD<f32>,
     pub(crate) labels: Option<Vec<i64>>,
+    pub(crate) kept: Vec<Vec<String>>,
 }
 
 /// Reads all, by chunks of 3, and checks what every data set has to keep.
 pub(crate) fn all(set: &Dataset) -> Result<All, String> {
     let mut parts = Vec::new();
     let mut labels: Option<Vec<i64>> = None;
+    let mut kept: Vec<Vec<String>> = Vec::new();
     let mut next = 0;
     for chunk in set.chunks(3).map_err(|e| e.to_string())? {
         let chunk = chunk.map_err(|e| e.to_string())?;
@@ -59,12 +61,14 @@ pub(crate) fn all(set: &Dataset) -> Result<All, String> {
             assert_eq!(found.len(), chunk.index.len());
             labels.get_or_insert_default().extend(found);
         }
+        kept.resize(chunk.kept.len(), Vec::new());
+        kept.iter_mut().zip(chunk.kept).for_each(|(all, texts)| all.extend(texts));
         parts.push(chunk.values);
     }
     assert_eq!(set.count(), Some(next), "after a whole pass the count is known");
     let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     let values = concatenate(Axis(0), &views).map_err(|e| e.to_string())?;
-    Ok(All { values, labels })
+    Ok(All { values, labels, kept })
 }
 
 pub(crate) fn read(path: &Path, options: &Options) -> Result<All, String> {

@@ -59,7 +59,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
         ("packed.parquet.gz", gzip(b"PAR1"), "unpack it"),
         ("noise.dat", vec![1, 2, 3, 4], "its format is not known"),
         ("broken.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), "can't be decoded"),
-        ("text.jpg", b"hello".to_vec(), "neither PNG nor JPEG"),
+        ("text.jpg", b"hello".to_vec(), "neither PNG, JPEG, WebP nor TIFF"),
     ] {
         let path = folder.put(name, bytes);
         let sentence = refused(&path, &Options::default());

@@ -6,6 +6,8 @@ mod hostile;
 mod images;
 mod kept;
 mod labels;
+mod mixed;
+mod pictures;
 mod prepare;
 mod properties;
 mod selections;

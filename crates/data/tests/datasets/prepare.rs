@@ -1,7 +1,7 @@
 //! Shapes, layouts, scaling.
 
 use ndarray::{Array, ArrayD, IxDyn};
-use taste_data::{Layout, Options};
+use taste_data::{Layout, Options, Resize};
 
 use crate::files::{Folder, npy, npy_f32, read, refused, shaped};
 
@@ -119,7 +119,8 @@ fn images_are_padded_in_the_middle_before_they_are_normalised() {
 #[test]
 fn options_can_be_stored() {
     let folder = Folder::new();
-    let options = Options { resize: Some((2, 2)), layout: Layout::Nhwc, ..shaped(&[1, 2, 2]) };
+    let options =
+        Options { resize: Some(Resize::To(2, 2)), layout: Layout::Nhwc, ..shaped(&[1, 2, 2]) };
     let text = serde_json::to_string(&options).unwrap();
     assert_eq!(serde_json::from_str::<Options>(&text).unwrap(), options);
     assert_eq!(serde_json::from_str::<Options>("{}").unwrap(), Options::default());

@@ -7,7 +7,7 @@ use taste_onnx::proto::ModelProto;
 use super::fitting::Tally;
 use crate::{
     DataFacts, Decision, Described, Detector, Error, FORMAT, Job, Manifest, Method, MethodFacts,
-    ModelFacts, PartFacts, Statistic,
+    ModelFacts, PartFacts, Profile, Statistic,
     calibrate::{self, Calibrated},
     decision::{self, Lookup},
     file::Contents,
@@ -51,6 +51,7 @@ impl Finish {
         method: &dyn Method,
         (train, calibration): (&Described, Option<&Described>),
         tally: &Tally,
+        profile: Profile,
         calibrated: Calibrated,
     ) -> Result<Detector, Error> {
         let statistic = self.statistic;
@@ -70,7 +71,9 @@ impl Finish {
             in_training: tally.in_training,
         }));
         let settings = job.settings;
-        let (threshold, novelty_threshold) = calibrated.thresholds(settings)?;
+        let shape = job.draft.sample_shape();
+        let (threshold, novelty_threshold) =
+            calibrated.thresholds(settings).map_err(|e| because(e, train, &shape, &profile))?;
         let manifest = Manifest {
             format: FORMAT,
             taste: env!("CARGO_PKG_VERSION").to_owned(),
@@ -92,6 +95,7 @@ impl Finish {
                 tails: tally.tails,
                 calibrated: calibrated.scores.len(),
                 not_finite: tally.bad_inputs + tally.bad_values + calibrated.not_finite,
+                profile: Some(profile),
             },
             parts: statistic
                 .parts
@@ -128,6 +132,18 @@ impl Finish {
                 maps: calibrated.maps.map(|m| m.0),
             },
         )
+    }
+}
+
+/// A threshold that can't be had as entries are missing.
+fn because(error: Error, train: &Described, shape: &[usize], profile: &Profile) -> Error {
+    let entries = profile.missing(shape, train.columns.as_deref());
+    match error {
+        Error::Stats(problem) if !entries.is_empty() => {
+            let (data, samples) = (train.name.clone(), profile.samples);
+            Error::Missing { problem, data, entries, samples }
+        }
+        other => other,
     }
 }
 
@@ -177,9 +193,15 @@ fn prediction_name(draft: &Draft, statistic: &Statistic) -> String {
     let taken = |name: &str| {
         OWN.contains(&name)
             || statistic.parts.iter().any(|p| p.name == name)
-            || name == draft.input_name()
+            || draft.inputs().iter().any(|input| input == name)
     };
     if taken(name) { format!("model_{name}") } else { name.to_owned() }
+}
+
+/// The entries of a sample that are whole numbers to the model.
+fn whole_columns(draft: &Draft) -> Vec<usize> {
+    let each = draft.parts().iter().flat_map(|p| std::iter::repeat_n(p.is_whole, p.width));
+    each.enumerate().filter(|(_, whole)| *whole).map(|(place, _)| place).collect()
 }
 
 fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> ModelFacts {
@@ -195,6 +217,8 @@ fn model_facts(job: &Job<'_>, prediction: String, outputs: &[(String, Id)]) -> M
         file: job.model.name().to_owned(),
         sha256: job.model.onnx().sha256().unwrap_or_default(),
         input: draft.input_name().to_owned(),
+        inputs: if draft.parts().is_empty() { Vec::new() } else { draft.inputs() },
+        whole: whole_columns(draft),
         output: draft.output_name().to_owned(),
         prediction,
         sample_shape: draft.sample_shape(),

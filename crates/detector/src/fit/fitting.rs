@@ -7,7 +7,7 @@ use taste_engine::{Model, Request};
 
 use super::{Fit, finish::Finish, look, plan::plan};
 use crate::{
-    Described, Detector, Error, Job, Settings, Split, Step,
+    Described, Detector, Error, Job, Profile, Settings, Split, Step,
     calibrate::Calibrated,
     divide::{Division, Share},
     passes::{Contents, Gathered, Plan, Source, State, Watch},
@@ -77,6 +77,9 @@ pub struct Fitting<'f> {
     totals: HashMap<&'static str, (u64, u64)>,
     /// What the training and the calibration data hold, as far as passes saw.
     contents: [Contents; 2],
+    /// What the samples looked like, and of which splits.
+    profile: Profile,
+    profiled: Vec<Split>,
 }
 
 impl<'f> Fitting<'f> {
@@ -120,6 +123,8 @@ impl<'f> Fitting<'f> {
             pass: None,
             totals: HashMap::new(),
             contents: Default::default(),
+            profile: Profile::default(),
+            profiled: Vec::new(),
         };
         if let Some(count) = fitting.held_out().count {
             fitting.divide(count)?;
@@ -259,22 +264,34 @@ impl<'f> Fitting<'f> {
             }
             Phase::Learn(Step::Pass { split, then, .. }) => {
                 self.count(split, &seen);
+                self.profile(split, seen.profile());
                 let step = then(&mut self.job, &seen)?;
                 self.turn(step)
             }
             Phase::Calibrate(finish) => {
+                self.profile(Split::Calibration, seen.profile());
                 let calibrated = Calibrated::of(&finish.statistic, &seen)?;
                 let detector = finish.detector(
                     &mut self.job,
                     &*self.fit.method,
                     (self.train, self.calibration),
                     &self.tally,
+                    self.profile.clone(),
                     calibrated,
                 )?;
                 self.phase = Phase::Done(Box::new(detector));
                 Ok(())
             }
             _ => Err(over()),
+        }
+    }
+
+    /// Takes what samples of a split looked like; later passes see the same again.
+    fn profile(&mut self, split: Split, seen: &Profile) {
+        let known = [split, Split::All].iter().any(|split| self.profiled.contains(split));
+        if !known && seen.samples > 0 {
+            self.profiled.push(split);
+            self.profile.merge(seen);
         }
     }
 
@@ -289,8 +306,10 @@ impl<'f> Fitting<'f> {
         }
     }
 
-    /// Of the samples that were given, how many there were and how many had entries that are not finite.
-    pub fn left_out(&mut self, taken: usize, not_finite: usize) {
+    /// What the samples that were given looked like, and how many of them had entries that are not finite.
+    pub fn left_out(&mut self, given: &Profile, not_finite: usize) {
+        let taken = usize::try_from(given.samples).unwrap_or(usize::MAX);
+        self.profile(Split::Fit, given);
         self.tally.left_out = not_finite;
         self.tally.fitted = taken - not_finite.min(taken);
     }
@@ -364,17 +383,16 @@ fn over() -> Error {
 
 /// How the graph is made of the model. A model that leaves the sizes of a sample open takes them from the data.
 fn request(model: &Model, settings: &Settings, data: &Described) -> Request {
-    let ports = model.inputs();
-    let input = match &settings.input {
-        Some(name) => ports.iter().find(|p| p.name == *name),
-        None => ports.iter().find(|p| p.is_float),
-    };
-    let is_open = |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
-    let sample_shapes = match input {
-        Some(input) if input.shape.as_deref().is_none_or(is_open) => {
-            HashMap::from([(input.name.clone(), data.sample_shape.clone())])
+    let sample_shapes = match &settings.input {
+        Some(name) => {
+            let ports = model.inputs();
+            let is_open =
+                |sizes: &[Result<usize, String>]| sizes.iter().skip(1).any(Result::is_err);
+            let open = ports.iter().filter(|p| p.name == *name);
+            let open = open.filter(|p| p.shape.as_deref().is_none_or(is_open));
+            open.map(|p| (p.name.clone(), data.sample_shape.clone())).collect()
         }
-        _ => HashMap::new(),
+        None => model.sample_shapes(&data.sample_shape),
     };
     Request {
         output: settings.output.clone(),

@@ -25,18 +25,19 @@ pub(crate) fn plan(
     strict: bool,
 ) -> Result<Plan, Error> {
     let mut outputs: Vec<(String, Id)> = Vec::new();
+    let mut place_of = |id: Id| {
+        outputs.iter().position(|o| o.1 == id).unwrap_or_else(|| {
+            outputs.push((format!("{}_watch_{}", draft.inputs()[0], outputs.len()), id));
+            outputs.len() - 1
+        })
+    };
     let gathers = watches
         .iter()
         .map(|watch| {
             let place = match watch.of {
-                Of::Input => None,
-                Of::Value(id) => {
-                    Some(outputs.iter().position(|o| o.1 == id).unwrap_or_else(|| {
-                        outputs
-                            .push((format!("{}_watch_{}", draft.input_name(), outputs.len()), id));
-                        outputs.len() - 1
-                    }))
-                }
+                Of::Input if draft.is_fed() => None,
+                Of::Input => Some(place_of(draft.input())),
+                Of::Value(id) => Some(place_of(id)),
             };
             (watch.name.clone(), place, watch.gather)
         })
@@ -52,7 +53,7 @@ pub(crate) fn plan(
         let onnx = taste_onnx::Model::new(draft.graph().to_onnx(&outputs)?);
         Some(Network {
             onnx: onnx.to_bytes().map_err(taste_engine::Error::from)?,
-            input: draft.input_name().to_owned(),
+            inputs: draft.inputs(),
             outputs: outputs.into_iter().map(|o| o.0).collect(),
             batch: match draft.batch() {
                 Batch::Open => None,
@@ -69,6 +70,7 @@ pub(crate) fn plan(
         block,
         chunk,
         sample_shape: draft.sample_shape(),
+        fills: draft.fills(),
         strict,
         gathers,
         network,

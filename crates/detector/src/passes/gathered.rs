@@ -10,7 +10,7 @@ use super::{
     contents::Contents,
     state::{Counts, Kept},
 };
-use crate::{Error, refused};
+use crate::{Error, Profile, refused};
 
 #[derive(Clone, Debug)]
 enum Found {
@@ -27,6 +27,7 @@ enum Found {
 pub struct Gathered {
     counts: Counts,
     contents: Contents,
+    profile: Profile,
     found: HashMap<String, Found>,
 }
 
@@ -52,7 +53,17 @@ impl Gathered {
             };
             Some((name, found))
         });
-        Self { counts, contents, found: found.collect() }
+        Self { counts, contents, profile: Profile::default(), found: found.collect() }
+    }
+
+    /// With what the samples looked like.
+    pub(super) fn with(self, profile: Profile) -> Self {
+        Self { profile, ..self }
+    }
+
+    /// What the samples looked like.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
     }
 
     /// Samples that were looked at.

@@ -20,8 +20,8 @@ pub enum Source {
 pub(crate) struct Network {
     /// An ONNX model.
     pub(crate) onnx: Vec<u8>,
-    /// Its input.
-    pub(crate) input: String,
+    /// Its inputs, in the order in which samples are spread over them.
+    pub(crate) inputs: Vec<String>,
     /// Its outputs.
     pub(crate) outputs: Vec<String>,
     /// How many samples it takes at once, if that is fixed.
@@ -47,6 +47,8 @@ pub(crate) struct PlanParts {
     /// Samples that go through the network at once.
     pub(crate) chunk: usize,
     pub(crate) sample_shape: Vec<usize>,
+    /// Whether missing values are filled in by the network.
+    pub(crate) fills: bool,
     /// Whether a sample with anything that is no number counts for nothing.
     pub(crate) strict: bool,
     /// Name, output of the network (none: the samples as they are) and what is gathered.
@@ -57,13 +59,14 @@ pub(crate) struct PlanParts {
 impl Plan {
     pub(crate) fn new(parts: PlanParts) -> Self {
         let text = format!(
-            "{} {:?} {:?} {} {} {:?} {:?}",
+            "{} {:?} {:?} {} {} {:?} {} {:?}",
             parts.purpose,
             parts.source,
             parts.share,
             parts.block,
             parts.chunk,
             parts.sample_shape,
+            parts.fills,
             parts.gathers
         );
         let network = parts.network.as_ref().map_or(&[][..], |n| &n.onnx);
@@ -83,6 +86,7 @@ impl Plan {
             block: u64::MAX,
             chunk: 1,
             sample_shape: sample_shape.to_vec(),
+            fills: false,
             strict: true,
             gathers: Vec::new(),
             network: None,

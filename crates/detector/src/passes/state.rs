@@ -9,7 +9,7 @@ use super::{
     contents::Contents,
     drawn::Draw,
 };
-use crate::{Error, refused};
+use crate::{Error, Profile, refused};
 
 /// What was gathered of a value, where the order does not matter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,7 @@ pub struct State {
     pub(super) kept: Vec<Kept>,
     pub(super) blocks: Blocks,
     pub(super) contents: Contents,
+    pub(super) profile: Profile,
 }
 
 impl State {
@@ -61,6 +62,7 @@ impl State {
         a.bad_inputs += b.bad_inputs;
         a.bad_values += b.bad_values;
         self.contents.merge(other.contents);
+        self.profile.merge(&other.profile);
         // A part without samples of the plan's share has nothing to merge.
         if self.kept.is_empty() {
             self.kept = other.kept;
@@ -108,6 +110,6 @@ impl State {
             return Err(Error::Parts("the state of another pass".to_owned()));
         }
         let sums: Vec<Sum> = self.blocks.total()?.unwrap_or_default();
-        Ok(Gathered::new(plan, self.counts, self.contents, self.kept, &sums))
+        Ok(Gathered::new(plan, self.counts, self.contents, self.kept, &sums).with(self.profile))
     }
 }

@@ -14,7 +14,7 @@ use super::{
     drawn::Draw,
     state::{Counts, Kept},
 };
-use crate::{Engine, Error, refused};
+use crate::{Engine, Error, Profile, profile::Grouping, refused};
 
 /// Goes through a part of the data for a plan: the rows from a first one on, up to some end.
 ///
@@ -55,6 +55,7 @@ impl<'p> Worker<'p> {
         };
         let state = State {
             contents: Contents::default(),
+            profile: Profile::default(),
             plan: plan.id(),
             counts: Counts::default(),
             kept: Vec::new(),
@@ -145,7 +146,7 @@ impl<'p> Worker<'p> {
                     std::iter::once(keys.len()).chain(parts.sample_shape.clone()).collect();
                 let view = ArrayViewD::from_shape(IxDyn(&shape), input.as_slice().unwrap_or(&[]))
                     .map_err(|e| refused(e.to_string()))?;
-                let results = session.run(&[(&*network.input, view)])?;
+                let results = session.run_samples(&network.inputs, view)?;
                 results.iter().map(|v| matrix(v.to_f32())).collect::<Result<Vec<_>, _>>()?
             }
         };
@@ -161,10 +162,14 @@ impl<'p> Worker<'p> {
     ) -> Result<(), Error> {
         let parts = self.plan.parts();
         let of = |output: &Option<usize>| output.map_or(input, |i| &outputs[i]);
-        input.outer_iter().for_each(|sample| self.state.contents.add(sample.iter()));
+        let grouping = Grouping::of(&parts.sample_shape);
+        for sample in input.outer_iter() {
+            self.state.contents.add(sample.iter());
+            self.state.profile.add(grouping, sample.iter());
+        }
         let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
-                if !finite(&input.row(i)) {
+                if !usable_input(&input.row(i), parts.fills) {
                     self.state.counts.bad_inputs += 1;
                     return !parts.strict;
                 }
@@ -248,6 +253,11 @@ impl std::fmt::Debug for Worker<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Worker").field("plan", &self.plan.purpose()).finish_non_exhaustive()
     }
+}
+
+/// Whether the entries of a sample are numbers, or missing where the network fills them in.
+fn usable_input(row: &ArrayView1<'_, f32>, fills: bool) -> bool {
+    row.iter().all(|v| v.is_finite() || (fills && v.is_nan()))
 }
 
 fn finite(row: &ArrayView1<'_, f32>) -> bool {

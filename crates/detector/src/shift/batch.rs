@@ -16,7 +16,7 @@ use super::{
     information::tests,
     reasons::reasons,
 };
-use crate::{Detector, Error, Estimate, Scores, refused};
+use crate::{Comparison, Detector, Error, Estimate, Remark, Scores, refused};
 
 /// Of a longer batch, this many samples are drawn for the tests; counts and means of maps are of all.
 const DRAWN: usize = 20_000;
@@ -42,6 +42,8 @@ pub struct Batch<'d> {
     not_finite: usize,
     flagged: usize,
     seed: u64,
+    /// The samples beside the training data.
+    comparison: Option<Comparison<'d>>,
 }
 
 #[derive(Debug)]
@@ -84,6 +86,8 @@ pub struct Shift {
     pub estimate: Option<Estimate>,
     /// What is worth knowing beside that.
     pub notes: Vec<Note>,
+    /// What a look at each column or channel beside the training data tells, the most samples first.
+    pub remarks: Vec<Remark>,
     /// What each term of the score adds to the effect of a shift, the largest first.
     pub reasons: Vec<Reason>,
     /// What decides nothing.
@@ -128,6 +132,7 @@ impl<'d> Batch<'d> {
             not_finite: 0,
             flagged: 0,
             seed,
+            comparison: detector.compare(),
         }
     }
 
@@ -149,6 +154,9 @@ impl<'d> Batch<'d> {
                 scores.len(),
                 samples.shape()
             )));
+        }
+        if let Some(comparison) = &mut self.comparison {
+            comparison.add(samples);
         }
         for (i, sample) in samples.outer_iter().enumerate() {
             let number = self.samples as u64;
@@ -229,6 +237,7 @@ impl<'d> Batch<'d> {
             permutations: found.permutations,
             estimate: manifest.errors.as_ref().and_then(|e| e.estimate(own.iter().copied())),
             notes: self.notes(repeated),
+            remarks: self.comparison.as_ref().map_or_else(Vec::new, Comparison::remarks),
             reasons: Vec::new(),
             information: Information {
                 tests: tests(self.detector, &reference, &batch, (permutations, self.seed))?,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use taste_graph::{
-    Build, Calculus, Graph, Id,
+    Build, Calculus, DType, Graph, Id,
     algebra::ShapeOf,
     diff::{Structure, structure},
     downcast,
@@ -110,7 +110,8 @@ fn mixed_among(
                 && batch_axes(b, a).first().is_some_and(|&axis| node.op.mixes(axis))
         });
         let inner = match node.op.calculus() {
-            Calculus::Composite(c) => {
+            // Rules are for floats.
+            Calculus::Composite(c) if b.graph().fact(node.outs[0]).dtype == DType::Float => {
                 let result = c.expand(b, &node.args)?;
                 let inner = b.graph().ancestors(&[result], &node.args);
                 let mut starts: HashSet<Id> =

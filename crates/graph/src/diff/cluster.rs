@@ -61,6 +61,7 @@ fn walk(b: &mut Build<'_>, nodes: &[usize], slopes: &mut HashMap<Id, Id>) -> Res
         }
         let slope = match node.op.calculus() {
             Calculus::Constant => None,
+            Calculus::Unknown => return Err(OpError::NoDerivative),
             Calculus::Linear(rule) => {
                 let zero = b.scalar(0.0);
                 let mut args = node.args.clone();

@@ -63,6 +63,7 @@ fn node_tangent(
     }
     match node.op.calculus() {
         Calculus::Constant => Ok(None),
+        Calculus::Unknown => Err(OpError::NoDerivative),
         Calculus::Linear(_) => linear(b, node, &moving),
         Calculus::Bilinear(_) => bilinear(b, node, &moving),
         Calculus::Pointwise(p) => {

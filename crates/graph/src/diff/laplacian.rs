@@ -98,6 +98,7 @@ fn node_second(
     let seconds: Vec<Option<Id>> = inputs.iter().map(|s| s.and_then(|s| s.curvature)).collect();
     match node.op.calculus() {
         Calculus::Constant => Ok(None),
+        Calculus::Unknown => Err(OpError::NoDerivative),
         Calculus::Linear(_) => {
             let Some(tangents) = jvp::linear(b, node, &firsts)? else { return Ok(None) };
             let curvature = jvp::linear(b, node, &seconds)?;

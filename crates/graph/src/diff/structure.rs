@@ -48,6 +48,7 @@ fn classify(b: &mut Build<'_>, nodes: &[usize], shapes: &mut Vec<Shape>) -> Resu
         }
         let shape = match node.op.calculus() {
             Calculus::Constant => Shape::Independent,
+            Calculus::Unknown => Shape::Curved,
             Calculus::Linear(l) => {
                 let linear = (0..args.len()).filter(|&i| l.active(i)).map(|i| args[i]).max();
                 let selected = (0..args.len()).any(|i| !l.active(i) && depends(b, node.args[i]));

@@ -64,6 +64,7 @@ fn pull_back_node(
     let args = &node.args;
     match node.op.calculus() {
         Calculus::Constant => {}
+        Calculus::Unknown => return Err(OpError::NoDerivative),
         Calculus::Linear(l) => {
             for i in (0..args.len()).filter(|&i| wanted[i] && l.active(i)) {
                 let term = l.transpose(b, args, i, ct)?;

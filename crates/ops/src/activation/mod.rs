@@ -213,6 +213,11 @@ fn read_clip(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     Ok(vec![y])
 }
 
+/// x between two bounds.
+pub(crate) fn clamp(b: &mut Build<'_>, x: Id, low: f64, high: f64) -> Result<Id, OpError> {
+    b.push(Unary(Clip { low, high }), &[x])
+}
+
 fn with(title: &str, attributes: &[(&str, f32)]) -> Sample {
     let sample = Sample::new(title).active_in(&[2, 4], -2.0, 2.0).batched();
     attributes.iter().fold(sample, |s, (name, value)| s.float(name, *value))

@@ -10,7 +10,7 @@ use super::{
     read::{read_extra, read_groups},
     window::{Attributes, Padding, Window},
 };
-use crate::Reader;
+use crate::{Reader, Words};
 
 /// The windows and groups of a `Conv` or `ConvTranspose`, padded by numbers that its file gives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,9 @@ impl Geometry {
     /// input or output.
     pub fn of(node: &NodeProto, kernel: &[usize]) -> Result<Option<Self>, OpError> {
         let (mut scratch, model) = (Graph::new(), Model::new(ModelProto::default()));
-        let mut r = Reader::new(Build::new(&mut scratch), node, &model, Vec::new(), OPSET);
+        let mut words = Words::default();
+        let (b, source) = (Build::new(&mut scratch), (node, &model));
+        let mut r = Reader::new(b, &mut words, source, Vec::new(), OPSET);
         let attributes = Attributes::read(&mut r, kernel.len(), Some(kernel))?;
         let (groups, extra) = (read_groups(&mut r)?, read_extra(&mut r, kernel.len())?);
         let Padding::Explicit(pads) = &attributes.padding else { return Ok(None) };

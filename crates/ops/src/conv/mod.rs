@@ -14,7 +14,7 @@ use taste_graph::{
 };
 
 pub use geometry::Geometry;
-pub(crate) use read::ENTRIES;
+pub(crate) use read::{ENTRIES, convolved};
 pub use window::Window;
 
 /// Which of the three places of the form is the result.

@@ -42,16 +42,21 @@ fn add_bias(r: &mut Reader<'_, '_>, y: Id, rank: usize) -> Result<Vec<Id>, OpErr
     Ok(vec![r.b.add(y, bias)?])
 }
 
-fn read_conv(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
-    let [x, w] = r.take()?;
+/// A convolution by the node's attributes, without a bias.
+pub(crate) fn convolved(r: &mut Reader<'_, '_>, x: Id, w: Id) -> Result<Id, OpError> {
     let (size, kernel) = (spatial(r, x)?, spatial(r, w)?);
     if kernel.len() != size.len() {
         return Err(OpError::shape("weights with spatial axes", size, kernel));
     }
     let window = Attributes::read(r, size.len(), Some(&kernel))?.window(&size)?;
     let groups = read_groups(r)?;
-    let rank = size.len();
-    let y = r.b.push(Conv { window, groups, yields: Place::Y, size }, &[x, w])?;
+    r.b.push(Conv { window, groups, yields: Place::Y, size }, &[x, w])
+}
+
+fn read_conv(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
+    let [x, w] = r.take()?;
+    let rank = spatial(r, x)?.len();
+    let y = convolved(r, x, w)?;
     add_bias(r, y, rank)
 }
 

@@ -11,7 +11,7 @@ use taste_graph::{
 
 use crate::{Entry, Reader, Sample};
 use step::Stairs;
-pub(crate) use step::{Sign, Step, floor};
+pub(crate) use step::{Sign, Step, floor, round};
 pub(crate) use table::{
     ABS, COS, ERF, EXP, Function, LOG, RECIPROCAL, RELU, SIGMOID, SIN, SQRT, TANH, gauss,
 };

@@ -56,6 +56,11 @@ pub(crate) fn floor(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.push(Stairs::Floor, &[x])
 }
 
+/// x to the nearest whole number, halves to the even one.
+pub(crate) fn round(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Stairs::Round, &[x])
+}
+
 /// A factor that takes every float of normal size beyond 1.
 const STEEP: f32 = 1e38;
 

@@ -1,4 +1,4 @@
-//! Charts: lines, histograms, bars, intervals, points.
+//! Charts: lines, histograms, bars, intervals, points, coloured tables.
 
 mod bars;
 mod frame;
@@ -6,12 +6,14 @@ mod histogram;
 mod intervals;
 mod legend;
 mod lines;
+mod matrix;
 mod scatter;
 
 pub use bars::Bars;
 pub use histogram::Histogram;
 pub use intervals::Intervals;
 pub use lines::{Lines, Series};
+pub use matrix::Matrix;
 pub use scatter::{Field, Scatter};
 
 use crate::{

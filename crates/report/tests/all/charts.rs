@@ -4,7 +4,7 @@ use crate::common::{assert_sound, elements, points, texts, value};
 use ndarray::Array2;
 use roxmltree::Document;
 use taste_report::{
-    Bars, Figure, Histogram, Intervals, Lines, Scale, Scatter, Series, Tone, chart::Field,
+    Bars, Figure, Histogram, Intervals, Lines, Matrix, Scale, Scatter, Series, Tone, chart::Field,
 };
 
 const ODD: &str = "<a & \"b\">'\u{7}";
@@ -60,6 +60,11 @@ fn every_chart_survives_every_kind_of_data() {
         assert_sound(&format!("intervals of {name}"), &intervals);
         let levelled = intervals.level(level, ODD).tone(Tone::Alarm, ODD);
         assert_sound(&format!("intervals of {name} with a level"), &levelled);
+
+        let matrix = Matrix::new(ODD, [ODD, "b"], Scale::sequential(0.0, level));
+        assert_sound(&format!("table of {name} without rows"), &matrix);
+        let matrix = matrix.row(ODD, data.clone()).row("short", []).decimals(3);
+        assert_sound(&format!("table of {name}"), &matrix);
 
         let scatter = Scatter::new(ODD).axes(ODD, ODD).class(ODD, pairs());
         assert_sound(&format!("points of {name}"), &scatter);
@@ -237,6 +242,21 @@ fn names_come_through_as_they_are() {
     let texts = texts(&document);
     assert!(texts.contains(&"<b> & \"c\"".to_owned()) && texts.contains(&"x < y".to_owned()));
     assert_eq!(document.root_element().attribute("aria-label"), Some("<b> & \"c\" (line chart)"));
+}
+
+#[test]
+fn a_coloured_table_shows_its_numbers_and_leaves_out_what_is_none() {
+    let chart = Matrix::new("AUROC", ["msp", "knn"], Scale::sequential(0.5, 1.0))
+        .row("svhn", [0.912, f64::NAN])
+        .row("fog", [0.5, 0.75]);
+    let svg = chart.to_svg();
+    let tree = Document::parse(&svg).unwrap();
+    let texts = texts(&tree);
+    for shown in ["msp", "knn", "svhn", "fog", "0.91", "0.50", "0.75"] {
+        assert!(texts.iter().any(|t| t == shown), "{shown}: {texts:?}");
+    }
+    assert_eq!(texts.iter().filter(|t| t.starts_with("0.")).count(), 3);
+    assert!(svg.contains("fog, knn: 0.75"));
 }
 
 #[test]

@@ -22,6 +22,26 @@ impl Ranked {
         }
     }
 
+    /// The share of positive samples above the lowest threshold that at most a share `allowed` of the negative ones reach,
+    /// without interpolation; none without samples of both classes, or if `allowed` is not within 0..=1.
+    pub fn true_positive_rate(&self, allowed: f64) -> Option<f64> {
+        let (negatives, positives) = (self.negatives(), self.positives());
+        if negatives == 0 || positives == 0 || !(0.0..=1.0).contains(&allowed) {
+            return None;
+        }
+        // A share such as 0.05 of 20 is one sample, whatever the rounding.
+        let most = allowed * negatives as f64 * (1.0 + 1e-12);
+        let (mut found, mut wrongly) = (0, 0);
+        for level in self.levels.iter().rev() {
+            wrongly += level.negative;
+            if wrongly as f64 > most {
+                break;
+            }
+            found += level.positive;
+        }
+        Some(found as f64 / positives as f64)
+    }
+
     fn rate_at(&self, wanted: f64) -> Option<f64> {
         let (negatives, positives) = (self.negatives(), self.positives());
         if negatives == 0 || positives == 0 || !(0.0..=1.0).contains(&wanted) {
@@ -79,6 +99,26 @@ mod tests {
             let expected = share(&outside, &|s| s <= lowest);
             assert_eq!(rate(Convention::InsidePositive), Some(expected));
         }
+    }
+
+    #[test]
+    fn true_positives_are_those_above_the_lowest_threshold_that_is_allowed() {
+        let (inside, outside) = (draw(200, 0.0, 3), draw(60, 1.5, 4));
+        let share =
+            |of: &[f64], t: f64| of.iter().filter(|&&s| s >= t).count() as f64 / of.len() as f64;
+        let ranked = Ranked::new(&inside, &outside);
+        for allowed in [0.0, 0.01, 0.05, 0.3, 1.0] {
+            let thresholds = inside.iter().chain(&outside).copied();
+            let best = thresholds
+                .filter(|t| share(&inside, *t) <= allowed)
+                .map(|t| share(&outside, t))
+                .fold(0.0, f64::max);
+            assert_eq!(ranked.true_positive_rate(allowed), Some(best), "{allowed}");
+        }
+        assert_eq!(ranked.true_positive_rate(1.1), None);
+        assert_eq!(Ranked::new(&[], &outside).true_positive_rate(0.5), None);
+        let twenty: Vec<f64> = (0..20).map(f64::from).collect();
+        assert_eq!(Ranked::new(&twenty, &[18.5]).true_positive_rate(0.05), Some(1.0));
     }
 
     #[test]

@@ -5,12 +5,14 @@
 mod correlation;
 mod delong;
 mod false_positives;
+mod pixels;
 mod precision;
 mod resample;
 mod risk;
 
 pub use correlation::{spearman, spearman_interval};
 pub use false_positives::{Convention, false_positive_rate, fpr95};
+pub use pixels::{Grid, PixelMetric, Pixels};
 pub use resample::Draw;
 
 use super::nan_is_far;

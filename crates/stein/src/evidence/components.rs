@@ -137,7 +137,7 @@ impl Components {
                     (kinds::QCOP, built.qcop),
                     (kinds::RANGE, built.range),
                 ]);
-                Ok(Some(built.moved))
+                whole_stay(job, built.moved).map(Some)
             }
             Input::Image(dct) => {
                 let mut b = job.draft.build();
@@ -175,4 +175,20 @@ impl Components {
         });
         Ok(())
     }
+}
+
+/// A moved sample with the entries that are whole numbers to the model as they were: half a category is none.
+fn whole_stay(job: &mut Job<'_>, moved: Id) -> Result<Id, Error> {
+    let each = job.draft.parts().iter().flat_map(|p| std::iter::repeat_n(p.is_whole, p.width));
+    let moves: Vec<f64> = each.map(|whole| f64::from(u8::from(!whole))).collect();
+    if moves.iter().all(|m| *m > 0.0) {
+        return Ok(moved);
+    }
+    let x = job.draft.input();
+    let moves = ndarray::Array2::from_shape_vec((1, moves.len()), moves)
+        .map_err(|e| crate::refused(e.to_string()))?;
+    let mut b = job.draft.build();
+    let (step, moves) = (b.sub(moved, x)?, stored(&mut b, &moves)?);
+    let step = b.mul(step, moves)?;
+    Ok(b.add(x, step)?)
 }

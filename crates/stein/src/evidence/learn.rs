@@ -97,7 +97,11 @@ impl Subject {
             None => None,
         };
         let shape = job.draft.sample_shape();
+        // A list of ids is no table: their numbers say nothing.
+        let parts = job.draft.parts();
+        let is_list = parts.iter().all(|p| p.is_whole) && parts.iter().any(|p| p.width > 1);
         let samples = match (shape.len(), Layout::of(&shape)) {
+            (1, _) if is_list => Kind::Other,
             (1, _) => Kind::Table,
             (_, Ok(layout)) => Kind::Image(layout),
             _ => Kind::Other,

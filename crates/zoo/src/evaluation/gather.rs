@@ -8,26 +8,26 @@ use super::{Set, Task, Threshold, Truth};
 
 /// What is kept of a set.
 #[derive(Debug)]
-pub(super) struct Gathered {
-    pub(super) name: String,
+pub(crate) struct Gathered {
+    pub(crate) name: String,
     /// Every score that the detector has, the task-aware one first.
-    pub(super) scores: Vec<Column>,
+    pub(crate) scores: Vec<Column>,
     /// How wrong the model is, where labels are known: 0 or 1 for a classifier, the absolute error for a regressor; NaN
     /// for samples without a label.
-    pub(super) errors: Option<Vec<f64>>,
+    pub(crate) errors: Option<Vec<f64>>,
 }
 
 /// A score of every sample.
 #[derive(Debug)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
-    pub(super) values: Vec<f64>,
-    pub(super) flags: Option<Vec<bool>>,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) values: Vec<f64>,
+    pub(crate) flags: Option<Vec<bool>>,
 }
 
 impl Gathered {
     /// How many samples.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.scores[0].values.len()
     }
 }
@@ -37,7 +37,7 @@ const SCORE: &str = "score";
 const NOVELTY: &str = "novelty";
 
 /// A detector in an engine.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     detector: &'a Detector,
     scorer: Scorer,
     task: Task,
@@ -45,7 +45,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         detector: &'a Detector,
         engine: &Engine,
         chunk: usize,
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         Ok(Self { detector, scorer, task: Task::of(detector), chunk })
     }
 
-    pub(super) fn gather(&self, set: &Set<'_>, progress: &Progress<'_>) -> Result<Gathered, Error> {
+    pub(crate) fn gather(&self, set: &Set<'_>, progress: &Progress<'_>) -> Result<Gathered, Error> {
         let mut found = Gathered {
             name: set.name.clone(),
             scores: self.columns(),
@@ -119,6 +119,11 @@ impl<'a> Reader<'a> {
 }
 
 impl Column {
+    /// The name that a column can have.
+    pub(crate) fn known(name: &str) -> Option<&'static str> {
+        [SCORE, NOVELTY].into_iter().find(|known| *known == name)
+    }
+
     fn add(&mut self, scores: &Scores, alpha: Option<f64>) {
         let none = (Vec::new(), Vec::new());
         let (values, p_values) = match (self.name, &scores.novelty) {

@@ -12,7 +12,8 @@ use taste_detector::{Detector, Engine, Error, ErrorModel, Measure, Progress, Sta
 pub use groups::group_of;
 pub use report::{Evaluated, GroupReport, ScoreReport, SetReport, Task, Threshold};
 
-use gather::{Gathered, Reader};
+pub(crate) use gather::{Column, Gathered, Reader};
+pub(crate) use summary::summarise;
 
 /// Samples to evaluate on.
 pub struct Set<'a> {
@@ -61,7 +62,7 @@ pub fn evaluate(
     };
     let clean = gather(id)?;
     let shifted = sets.iter().map(gather).collect::<Result<Vec<_>, _>>()?;
-    Ok(summary::summarise(detector, &clean, &shifted))
+    Ok(summarise(detector, &clean, &shifted))
 }
 
 /// Learns how wrong the model of a detector is by score, from labelled samples that neither has seen. Nothing where there

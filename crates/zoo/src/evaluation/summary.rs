@@ -20,7 +20,7 @@ const USUAL: f64 = 0.9;
 /// Sets that a correlation needs at least.
 const FEWEST_SETS: usize = 3;
 
-pub(super) fn summarise(detector: &Detector, clean: &Gathered, shifted: &[Gathered]) -> Evaluated {
+pub(crate) fn summarise(detector: &Detector, clean: &Gathered, shifted: &[Gathered]) -> Evaluated {
     let manifest = detector.manifest();
     let model = Task::of(detector);
     let limit = match model {

@@ -5,7 +5,7 @@ use taste_choice::{Choice, Entry};
 use taste_stats::{
     binomial,
     interval::Interval,
-    rank::{Draw, Ranked, spearman_interval},
+    rank::{Draw, PixelMetric, Pixels, Ranked, spearman_interval},
 };
 
 use super::METRICS;
@@ -14,6 +14,8 @@ use super::METRICS;
 const LEVEL: f64 = 0.95;
 /// Draws of the bootstrap.
 const RESAMPLES: usize = 999;
+/// Draws of the bootstrap over images, each of which goes through all pixels.
+const PIXEL_RESAMPLES: usize = 199;
 /// The seed of every draw: metrics of the same samples are the same numbers.
 const SEED: u64 = 0;
 
@@ -50,6 +52,8 @@ pub enum Measure {
     Share,
     /// Pairs of numbers, one for every set: their rank correlation.
     Correlation,
+    /// Scores of the pixels of images, some of them marked; the interval is over images.
+    Pixels(PixelMetric),
 }
 
 /// Where an interval comes from.
@@ -83,7 +87,7 @@ impl Metric {
     pub fn value(&self, ranked: &Ranked) -> Option<f64> {
         match self.measure {
             Measure::Separation(of, _) | Measure::Failure(of, _) => of(ranked),
-            Measure::Share | Measure::Correlation => None,
+            Measure::Share | Measure::Correlation | Measure::Pixels(_) => None,
         }
     }
 
@@ -100,9 +104,22 @@ impl Metric {
             Measure::Failure(of, Way::Bootstrap) => {
                 ranked.bootstrap(Draw::Together, LEVEL, RESAMPLES, SEED, of)
             }
-            Measure::Share | Measure::Correlation => return None,
+            Measure::Share | Measure::Correlation | Measure::Pixels(_) => return None,
         };
         Some(Measured::new(value, interval.ok()))
+    }
+
+    /// The value for maps of scores with its interval; none without pixels that are marked and others, or for a metric of
+    /// something else.
+    pub fn measure_pixels(&self, pixels: &Pixels) -> Option<Measured> {
+        let Measure::Pixels(metric) = self.measure else { return None };
+        let value = match metric {
+            PixelMetric::Auroc(limit) => pixels.auroc(limit),
+            PixelMetric::AveragePrecision(limit) => pixels.average_precision(limit),
+            PixelMetric::RegionOverlap(limit) => pixels.region_overlap(limit),
+        };
+        let interval = pixels.interval(metric, LEVEL, PIXEL_RESAMPLES, SEED);
+        Some(Measured::new(value?, interval.ok()))
     }
 }
 

@@ -12,12 +12,17 @@ taste_choice::table! {
         aupr_id::METRIC,
         fpr95::METRIC,
         fpr95_ood_positive::METRIC,
+        tpr_at_fpr1::METRIC,
+        tpr_at_fpr5::METRIC,
         flagged::METRIC,
         accuracy::METRIC,
         failure::METRIC,
         aurc::METRIC,
         augrc::METRIC,
         task_awareness::METRIC,
+        pixel_auroc::METRIC | UP_TO_30,
+        pixel_ap::METRIC | UP_TO_30,
+        aupro::METRIC,
     }
 }
 

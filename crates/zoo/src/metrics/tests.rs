@@ -1,5 +1,8 @@
 use taste_choice::Entry;
-use taste_stats::{random::Random, rank::Ranked};
+use taste_stats::{
+    random::Random,
+    rank::{Grid, Pixels, Ranked},
+};
 
 use super::{METRICS, Measure, correlation, metric, share};
 
@@ -40,7 +43,7 @@ fn every_metric_has_an_interval_around_it_and_does_not_see_order_or_scale() {
     for metric in METRICS {
         let name = metric.choice().name;
         names.push(name);
-        if matches!(metric.measure, Measure::Share | Measure::Correlation) {
+        if matches!(metric.measure, Measure::Share | Measure::Correlation | Measure::Pixels(_)) {
             assert_eq!(metric.measure(&ranked), None, "{name}");
             continue;
         }
@@ -54,6 +57,56 @@ fn every_metric_has_an_interval_around_it_and_does_not_see_order_or_scale() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+/// Scores, maps and what scikit-learn, or a loop over all thresholds, makes of them: `tests/fixtures/metrics.py`.
+#[derive(serde::Deserialize)]
+struct Fixture {
+    inside: Vec<f64>,
+    outside: Vec<f64>,
+    width: usize,
+    maps: Vec<Vec<f32>>,
+    marked: Vec<Vec<bool>>,
+    expected: std::collections::BTreeMap<String, f64>,
+}
+
+#[test]
+fn values_are_those_of_other_libraries() {
+    let fixture: Fixture =
+        serde_json::from_str(include_str!("../../tests/fixtures/metrics.json")).expect("JSON");
+    let ranked = Ranked::new(&fixture.inside, &fixture.outside);
+    let grids: Vec<Grid<'_>> = fixture
+        .maps
+        .iter()
+        .zip(&fixture.marked)
+        .map(|(scores, marked)| Grid { width: fixture.width, scores, marked })
+        .collect();
+    let pixels = Pixels::new(&grids).expect("maps");
+    for (name, expected) in &fixture.expected {
+        let metric = metric(name).expect(name);
+        let found = match metric.measure {
+            Measure::Pixels(_) => metric.measure_pixels(&pixels).expect(name),
+            _ => metric.measure(&ranked).expect(name),
+        };
+        assert!((found.value - expected).abs() < 1e-12, "{name}: {} {expected}", found.value);
+        let (low, high) = found.low.zip(found.high).expect(name);
+        assert!(low <= found.value && found.value <= high, "{name}: {found:?}");
+    }
+    assert_eq!(fixture.expected.len(), 12);
+}
+
+#[test]
+fn turning_scores_round_turns_areas_round() {
+    let (clean, shifted) = (draw(90, 0.0, 5), draw(70, 0.6, 6));
+    let minus = |scores: &[f64]| scores.iter().map(|s| -s).collect::<Vec<_>>();
+    let (a, b) =
+        (value("auroc", &clean, &shifted), value("auroc", &minus(&clean), &minus(&shifted)));
+    assert!((a.expect("samples") + b.expect("samples") - 1.0).abs() < 1e-14);
+    // The classes change places with the sign.
+    for (one, other) in [("aupr", "aupr-id"), ("fpr95", "fpr95-ood-positive"), ("auroc", "auroc")] {
+        let turned = value(other, &minus(&shifted), &minus(&clean));
+        assert_eq!(value(one, &clean, &shifted), turned, "{one}");
+    }
 }
 
 #[test]

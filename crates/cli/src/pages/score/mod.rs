@@ -7,10 +7,14 @@ pub(crate) use gather::Scored;
 
 use std::path::Path;
 
+use taste_detector::Remark;
 use taste_report::{Bars, Histogram, Page, Scatter, Section, Table, Tone};
 use taste_stats::conformal::{Calibration, Rule};
 
-use super::{file_name, histogram, is_task_aware, larger_means, meanings, percent, usual_count};
+use super::{
+    beside_training, file_name, histogram, is_task_aware, larger_means, meanings, percent,
+    usual_count,
+};
 use crate::table::{count, grouped};
 use gather::{Quarter, Seen};
 
@@ -19,13 +23,16 @@ const FURTHEST: f64 = 5.0;
 
 impl Scored<'_> {
     /// The page.
-    pub(crate) fn page(mut self, path: &Path, data: &Path) -> Page {
+    pub(crate) fn page(mut self, path: &Path, data: &Path, remarks: &[Remark]) -> Page {
         let worst = self.take_worst();
         let (tone, headline, detail) = self.verdict();
         let mut page = Page::new(format!("Scores of {}", file_name(data)))
             .lead(format!("By the detector {}.", path.display()))
             .verdict(tone, headline, detail)
             .section(self.scores(data));
+        if let Some(section) = beside_training(remarks) {
+            page = page.section(section);
+        }
         if self.detector.manifest().has_novelty {
             page = page.section(self.quarters());
         }

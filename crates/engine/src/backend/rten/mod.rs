@@ -68,11 +68,20 @@ fn caught<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
 /// Operators that take windows along axes.
 const WINDOWED: [&str; 5] = ["Conv", "ConvTranspose", "ConvWeights", "AveragePool", "MaxPool"];
 
-/// Fails if the graph has windows over more axes than the engine supports.
+/// Operators of the engine that have no rule here.
+const OWN: [&str; 2] = ["GRU", "LSTM"];
+
+/// Fails if the graph has a node that the engine does not know, or windows over more axes than it supports.
 fn check(graph: &Graph, outputs: &[(String, Id)]) -> Result<(), Error> {
     let ends: Vec<Id> = outputs.iter().map(|o| o.1).collect();
     for n in graph.ancestors(&ends, &[]) {
         let node = &graph.nodes()[n];
+        if let Some(operator) = taste_ops::carried(&*node.op)
+            && !OWN.contains(&operator.as_str())
+        {
+            let node = node.label.as_deref().unwrap_or_default().to_owned();
+            return Err(Error::LeftToEngine { operator, node });
+        }
         let name = node.op.name();
         let axes = node.args.first().map_or(0, |&x| graph.fact(x).rank().saturating_sub(2));
         if WINDOWED.contains(&name) && axes > 2 {

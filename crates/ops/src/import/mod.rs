@@ -1,22 +1,30 @@
 //! From an ONNX file to a graph.
 
+mod carried;
+mod error;
+mod order;
+
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     ops::RangeInclusive,
 };
 
-use taste_graph::{Build, Dim, Fact, Graph, Id, OpError, Tensor};
+use taste_graph::{Build, DType, Dim, Fact, Graph, Id, OpError, Tensor};
 use taste_onnx::{
-    Model,
-    proto::{FunctionProto, GraphProto, NodeProto, TensorProto},
+    ElemType, Model,
+    proto::{FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, type_proto},
 };
 
 use crate::{
-    Reader,
-    declare::{decode, input_fact},
+    Reader, Words,
+    carry::{Carried, Slot, Yield},
+    declare::{declared_shape, declares_words, decode_words, input_fact},
     find,
 };
+pub(crate) use error::shown;
+pub use error::{ImportError, Problem};
+use error::{shown_reason, twice};
+use order::{needed, own_names, uses};
 
 /// A model as a graph.
 #[derive(Debug)]
@@ -30,74 +38,10 @@ pub struct Imported {
     /// The inputs and the results of the file's own nodes by name, in the order of the file; those that no output needs
     /// are left out.
     pub values: Vec<(String, Id)>,
-}
-
-/// A node that can't be imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The name of the node, or of its first result.
-    pub node: String,
-    /// The operator.
-    pub op: String,
-    /// What is wrong.
-    pub reason: String,
-}
-
-/// Why a model can't be imported.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ImportError {
-    /// Something is wrong with the model as a whole.
-    Model(String),
-    /// An input leaves sizes open beside its first axis, and nobody gave them.
-    OpenShape {
-        /// The input.
-        input: String,
-        /// The axis of open size; absent if not even the number of axes is known.
-        axis: Option<usize>,
-    },
-    /// Some nodes are not supported; all of them are listed.
-    Nodes(Vec<Problem>),
-}
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model(message) => f.write_str(message),
-            Self::OpenShape { input, axis: Some(axis) } => {
-                write!(f, "input {input:?} leaves the size of axis {axis} open: give its shape")
-            }
-            Self::OpenShape { input, axis: None } => {
-                write!(f, "input {input:?} declares no shape: give one")
-            }
-            Self::Nodes(problems) => {
-                let width = |column: fn(&Problem) -> &str, head: &str| {
-                    let longest = problems.iter().map(|p| column(p).chars().count()).max();
-                    longest.unwrap_or(0).max(head.len())
-                };
-                let (a, b) = (width(|p| &p.node, "node"), width(|p| &p.op, "operator"));
-                let count = problems.len();
-                writeln!(
-                    f,
-                    "{count} node{} not supported:",
-                    if count == 1 { " is" } else { "s are" }
-                )?;
-                write!(f, "  {:a$}  {:b$}  reason", "node", "operator")?;
-                for p in problems {
-                    write!(f, "\n  {:a$}  {:b$}  {}", p.node, p.op, p.reason)?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl std::error::Error for ImportError {}
-
-impl From<OpError> for ImportError {
-    fn from(cause: OpError) -> Self {
-        Self::Model(cause.to_string())
-    }
+    /// The words that the model knows, and the inputs that take their codes.
+    pub words: Words,
+    /// The inputs that take words, by name.
+    pub word_inputs: Vec<String>,
 }
 
 /// The versions of the standard operators that are read.
@@ -112,19 +56,6 @@ const ELEMENT_LIMIT: usize = 1 << 31;
 const EMPTY_LIMIT: usize = 1 << 24;
 /// No value of a network has more axes.
 pub(crate) const AXIS_LIMIT: usize = 64;
-/// How much of a name or a reason a message shows.
-const SHOWN: usize = 120;
-
-/// Text of a file, short enough for a message and on one line.
-pub(crate) fn shown(text: &str) -> String {
-    let mut line: String =
-        text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        line.push('…');
-    }
-    line
-}
-
 /// Fails if a value is larger than any network's.
 pub(crate) fn check_size(fact: &Fact) -> Result<(), OpError> {
     // Axes of size 0 do not excuse the others: loops over those would do nothing, for long.
@@ -179,7 +110,37 @@ pub fn import(
     let results = proto.node.iter().flat_map(|n| &n.output);
     let computed = results.filter_map(|name| Some((name.clone(), (*scope.values.get(name)?)?)));
     let values = inputs.iter().cloned().chain(computed).collect();
-    Ok(Imported { graph: importer.graph, inputs, outputs: ends, values })
+    let (graph, words) = (importer.graph, importer.words);
+    let holds_words = |(name, id): &(String, Id)| words.holds(*id).then(|| name.clone());
+    let word_inputs = inputs.iter().filter_map(holds_words).collect();
+    Ok(Imported { graph, inputs, outputs: ends, values, words, word_inputs })
+}
+
+/// Fails if the version of the standard operators is not one that is read, or is not said although they are used.
+fn check_opset(
+    proto: &taste_onnx::proto::ModelProto,
+    opset: Option<i64>,
+) -> Result<(), ImportError> {
+    let (first, last) = (OPSETS.start(), OPSETS.end());
+    let Some(opset) = opset else {
+        let mut nodes = proto.graph.iter().flat_map(|g| &g.node);
+        return match nodes.find(|n| norm(&n.domain).is_empty()) {
+            None => Ok(()),
+            Some(node) => Err(ImportError::Model(format!(
+                "the file does not say which version of the standard operators it uses, and node {:?} is one of \
+                 them ({}): add the version to opset_import",
+                shown(label(node)),
+                shown(&node.op_type)
+            ))),
+        };
+    };
+    if OPSETS.contains(&opset) {
+        return Ok(());
+    }
+    Err(ImportError::Model(format!(
+        "opset {opset} is outside the supported range {first} to {last}: export the model again, or convert it with \
+         onnx.version_converter"
+    )))
 }
 
 /// The names of the outputs asked for, or of all if none are.
@@ -199,10 +160,6 @@ fn wanted(proto: &GraphProto, outputs: &[String]) -> Result<Vec<String>, ImportE
     }
 }
 
-fn twice(name: &str) -> ImportError {
-    ImportError::Model(format!("value {:?} is computed twice", shown(name)))
-}
-
 fn norm(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
@@ -219,6 +176,11 @@ struct Importer<'a> {
     graph: Graph,
     opsets: HashMap<String, i64>,
     functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
+    /// What the file declares of values in between.
+    declared: HashMap<&'a str, &'a ValueInfoProto>,
+    /// The size of the first axis of the inputs in the file, and what it is here.
+    rows: (Option<i64>, Dim),
+    words: Words,
     problems: Vec<Problem>,
     /// Nodes seen so far, those of functions once for every call.
     visited: usize,
@@ -229,17 +191,21 @@ impl<'a> Importer<'a> {
         let proto = &model.proto;
         let opsets: HashMap<String, i64> =
             proto.opset_import.iter().map(|o| (norm(&o.domain).to_owned(), o.version)).collect();
-        let opset = opsets.get("").copied().unwrap_or(1);
-        if !OPSETS.contains(&opset) {
-            let (first, last) = (OPSETS.start(), OPSETS.end());
-            return Err(ImportError::Model(format!(
-                "opset {opset} is outside the supported range {first} to {last}"
-            )));
-        }
+        check_opset(proto, opsets.get("").copied())?;
         let functions =
             proto.functions.iter().map(|f| ((norm(&f.domain), f.name.as_str()), f)).collect();
-        let (graph, problems) = (Graph::new(), Vec::new());
-        Ok(Self { model, graph, opsets, functions, problems, visited: 0 })
+        let infos = proto.graph.iter().flat_map(|g| &g.value_info);
+        Ok(Self {
+            model,
+            graph: Graph::new(),
+            opsets,
+            functions,
+            declared: infos.map(|i| (i.name.as_str(), i)).collect(),
+            rows: (None, Dim::BATCH),
+            words: Words::default(),
+            problems: Vec::new(),
+            visited: 0,
+        })
     }
 
     /// Brings the model's tensors and inputs into scope, and checks that no node computes one of them.
@@ -257,7 +223,14 @@ impl<'a> Importer<'a> {
         let mut inputs = Vec::new();
         for info in proto.input.iter().filter(|i| !scope.tensors.contains_key(i.name.as_str())) {
             let fact = input_fact(info, shapes.get(&info.name))?;
+            let first = declared_shape(info).and_then(|s| s.first().copied().flatten());
+            if let Some(&rows) = fact.shape.first().filter(|_| inputs.is_empty()) {
+                self.rows = (first.and_then(|f| i64::try_from(f).ok()), rows);
+            }
             let id = self.graph.input(&info.name, fact);
+            if declares_words(info) {
+                self.words.mark(id);
+            }
             if scope.values.insert(info.name.clone(), Some(id)).is_some() {
                 return Err(twice(&info.name));
             }
@@ -279,7 +252,7 @@ impl<'a> Importer<'a> {
         let Some(tensor) = scope.tensors.get(name) else {
             return Err(ImportError::Model(format!("nothing computes value {:?}", shown(name))));
         };
-        let tensor = decode(self.model, tensor)?;
+        let tensor = decode_words(self.model, tensor, &mut self.words)?;
         let id = self.graph.stored(tensor);
         scope.values.insert(name.to_owned(), Some(id));
         Ok(Some(id))
@@ -307,10 +280,14 @@ impl<'a> Importer<'a> {
                 )));
             }
             self.graph.check_made()?;
+            let has_rule = is_if(node)
+                || find(&node.domain, &node.op_type).is_some()
+                || self.function(node).is_some();
             let mut args = Vec::with_capacity(node.input.len());
             let mut broken = false;
             for name in &node.input {
-                if name.is_empty() {
+                // Tensors of types that only the engine knows go with the node.
+                if name.is_empty() || (!has_rule && Self::is_foreign(name, scope)) {
                     args.push(None);
                     continue;
                 }
@@ -320,17 +297,14 @@ impl<'a> Importer<'a> {
             }
             let results = if broken {
                 // An earlier problem: say only whether this operator has a rule at all.
-                if !is_if(node)
-                    && find(&node.domain, &node.op_type).is_none()
-                    && self.function(node).is_none()
-                {
+                if !has_rule {
                     self.report(node, "no rule for this operator");
                 }
                 None
             } else if is_if(node) {
                 self.choose(node, &args, scope, depth)?
             } else {
-                self.node(node, args, depth)?
+                self.node_or_carried(node, args, scope, depth)?
             };
             for (i, name) in node.output.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
                 let id = match &results {
@@ -350,35 +324,156 @@ impl<'a> Importer<'a> {
         self.functions.get(&(norm(&node.domain), node.op_type.as_str())).copied()
     }
 
-    fn node(
+    /// The results of a node by its rule or, without one that fits, as it is.
+    fn node_or_carried(
         &mut self,
         node: &'a NodeProto,
         args: Vec<Option<Id>>,
+        scope: &Scope<'a>,
         depth: usize,
     ) -> Result<Option<Vec<Id>>, ImportError> {
         if let Some(function) = self.function(node) {
             return self.call(node, function, args, depth);
         }
-        let Some(entry) = find(&node.domain, &node.op_type) else {
-            self.report(node, "no rule for this operator");
+        let holds_words = args.iter().flatten().any(|id| self.words.holds(*id));
+        let words = match Words::through(&node.op_type) {
+            _ if !holds_words => Some(false),
+            known => known,
+        };
+        let Some(words) = words else {
+            self.report(node, "it is applied to words, which go through the graph as codes");
             return Ok(None);
         };
+        let problem = match find(&node.domain, &node.op_type) {
+            None => "no rule for this operator".to_owned(),
+            Some(_) => match self.node(node, args.clone()) {
+                Ok(ids) => {
+                    ids.iter().filter(|_| words).for_each(|id| self.words.mark(*id));
+                    return Ok(Some(ids));
+                }
+                Err(cause) => cause.to_string(),
+            },
+        };
+        // A rule of a standard operator that does not fit says what is wrong with the node.
+        if norm(&node.domain).is_empty() && find("", &node.op_type).is_some() {
+            self.report(node, &problem);
+            return Ok(None);
+        }
+        match self.carry(node, &args, scope) {
+            Ok(ids) => Ok(Some(ids)),
+            Err(why) => {
+                let why = if holds_words { "it is applied to words".to_owned() } else { why };
+                let reason = if why.is_empty() { problem } else { format!("{problem}; {why}") };
+                self.report(node, &reason);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a name is a tensor of the file with elements that have no type here.
+    fn is_foreign(name: &str, scope: &Scope<'a>) -> bool {
+        let Some(tensor) = scope.tensors.get(name) else { return false };
+        let known = [ElemType::F32, ElemType::I64, ElemType::Bool, ElemType::F64, ElemType::F16];
+        !ElemType::from_code(tensor.data_type).is_some_and(|t| known.contains(&t))
+    }
+
+    /// The results of a node that stays as it is; or why it can't.
+    fn carry(
+        &mut self,
+        node: &'a NodeProto,
+        args: &[Option<Id>],
+        scope: &Scope<'a>,
+    ) -> Result<Vec<Id>, String> {
+        let has_graph = |a: &taste_onnx::proto::AttributeProto| {
+            a.g.is_some()
+                || !a.graphs.is_empty()
+                || a.t.as_ref().is_some_and(|t| !t.external_data.is_empty())
+        };
+        if node.attribute.iter().any(has_graph) {
+            return Err("it holds a graph of its own".to_owned());
+        }
+        if args.iter().flatten().any(|id| self.words.holds(*id)) {
+            return Err(String::new());
+        }
+        let yields = self.yields(node, args)?;
+        let mut slots = Vec::with_capacity(args.len());
+        for (name, arg) in node.input.iter().zip(args) {
+            slots.push(match (arg, scope.tensors.get(name.as_str())) {
+                (None, Some(tensor)) => {
+                    let data = self.model.tensor(tensor).map_err(|e| e.to_string())?;
+                    Slot::Stored(Box::new(data.to_proto("")))
+                }
+                (None, None) => Slot::Omitted,
+                (Some(id), _) => Slot::Value(self.element(name, *id)),
+            });
+        }
+        let version = self.opsets.get(norm(&node.domain)).copied().unwrap_or(1);
+        let op = std::sync::Arc::new(Carried::new(node, version, slots, yields.clone()));
+        let args: Vec<Id> = args.iter().flatten().copied().collect();
+        self.graph.set_label(Some(label(node)));
+        let ids = self.graph.push(op, &args);
+        self.graph.set_label(None);
+        let ids = ids.map_err(|e| e.to_string())?;
+        for &id in &ids {
+            check_size(self.graph.fact(id)).map_err(|e| e.to_string())?;
+        }
+        Ok(ids)
+    }
+
+    /// What a node without a rule yields, by its operator or as the file declares it: all results up to the last.
+    fn yields(&self, node: &NodeProto, args: &[Option<Id>]) -> Result<Vec<Yield>, String> {
+        if let Some(found) = carried::by_rule(&self.graph, node, args) {
+            return Ok(found);
+        }
+        let (exported, rows) = self.rows;
+        let of = |(place, name): (usize, &String)| {
+            let info = self.declared.get(name.as_str());
+            info.and_then(|i| carried::declared(i, place, exported, rows)).ok_or_else(|| {
+                format!(
+                    "the shape of its result {:?} is not known, so it can't stay as it is either: run \
+                     onnx.shape_inference on the file",
+                    shown(name)
+                )
+            })
+        };
+        node.output.iter().enumerate().map(of).collect()
+    }
+
+    /// The element type that a carried node wants of an argument: the file's, if it says so, but single precision for all
+    /// floats.
+    fn element(&self, name: &str, id: Id) -> ElemType {
+        match self.graph.fact(id).dtype {
+            DType::Float => ElemType::F32,
+            DType::Bool => ElemType::Bool,
+            DType::Int => {
+                let proto = self.model.proto.graph.as_ref();
+                let inputs = proto.into_iter().flat_map(|g| &g.input);
+                let info = inputs.chain(self.declared.get(name).copied()).find(|i| i.name == name);
+                let declared = info.and_then(|i| i.r#type.as_ref()?.value.as_ref());
+                match declared {
+                    Some(type_proto::Value::TensorType(t)) => ElemType::from_code(t.elem_type),
+                    _ => None,
+                }
+                .unwrap_or(ElemType::I64)
+            }
+        }
+    }
+
+    /// The results of a node by the rule of its operator.
+    fn node(&mut self, node: &'a NodeProto, args: Vec<Option<Id>>) -> Result<Vec<Id>, OpError> {
+        let entry = find(&node.domain, &node.op_type)
+            .ok_or_else(|| OpError::unsupported("the operator", &node.op_type))?;
         let opset = self.opsets.get(norm(&node.domain)).copied().unwrap_or(1);
         self.graph.set_label(Some(label(node)));
-        let mut reader = Reader::new(Build::new(&mut self.graph), node, self.model, args, opset);
+        let (b, source) = (Build::new(&mut self.graph), (node, self.model));
+        let mut reader = Reader::new(b, &mut self.words, source, args, opset);
         let results = (entry.read)(&mut reader).and_then(|ids| {
             reader.finish()?;
             ids.iter().try_for_each(|&id| check_size(reader.fact(id)))?;
             Ok(ids)
         });
         self.graph.set_label(None);
-        match results {
-            Ok(ids) => Ok(Some(ids)),
-            Err(cause) => {
-                self.report(node, &cause.to_string());
-                Ok(None)
-            }
-        }
+        results
     }
 
     /// A call of a function that the model defines itself. Attributes passed to functions are not
@@ -479,89 +574,11 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// A reason on one line; the end of a long one says least.
-fn shown_reason(reason: &str) -> String {
-    let line: String = reason.chars().take(3 * SHOWN).collect();
-    line.replace(['\n', '\r'], " ")
-}
-
 fn label(node: &NodeProto) -> &str {
-    if node.name.is_empty() { node.output.first().map_or("", String::as_str) } else { &node.name }
+    let results = node.output.iter().find(|o| !o.is_empty());
+    if node.name.is_empty() { results.map_or("", String::as_str) } else { &node.name }
 }
 
 fn is_if(node: &NodeProto) -> bool {
     norm(&node.domain).is_empty() && node.op_type == "If"
-}
-
-/// The values that a node uses, by its subgraphs too.
-fn uses(node: &NodeProto) -> Vec<&str> {
-    let mut names: Vec<&str> = node.input.iter().map(String::as_str).collect();
-    for attribute in &node.attribute {
-        for graph in attribute.g.as_deref().into_iter().chain(&attribute.graphs) {
-            let own: HashSet<&str> = own_names(graph).collect();
-            let inner = graph.node.iter().flat_map(uses);
-            let ends = graph.output.iter().map(|o| o.name.as_str());
-            names.extend(inner.chain(ends).filter(|n| !own.contains(n)));
-        }
-    }
-    names
-}
-
-/// The names that a subgraph defines.
-fn own_names(graph: &GraphProto) -> impl Iterator<Item = &str> {
-    let results = graph.node.iter().flat_map(|n| &n.output).map(String::as_str);
-    let inputs = graph.input.iter().map(|i| i.name.as_str());
-    results.chain(inputs).chain(graph.initializer.iter().map(|t| t.name.as_str()))
-}
-
-/// The nodes that `wanted` depend on, each after the ones it uses.
-fn needed(
-    nodes: &[NodeProto],
-    uses: &[Vec<&str>],
-    wanted: &[String],
-) -> Result<Vec<usize>, ImportError> {
-    let mut producer: HashMap<&str, usize> = HashMap::new();
-    for (n, node) in nodes.iter().enumerate() {
-        for name in node.output.iter().filter(|n| !n.is_empty()) {
-            if producer.insert(name, n).is_some() {
-                return Err(twice(name));
-            }
-        }
-    }
-    // Depth first, without recursion: a node is entered once and listed when its arguments are.
-    let mut order = Vec::new();
-    let mut state = vec![0u8; nodes.len()];
-    let mut stack: Vec<(usize, usize)> = Vec::new();
-    for name in wanted {
-        if let Some(&n) = producer.get(name.as_str())
-            && state[n] == 0
-        {
-            state[n] = 1;
-            stack.push((n, 0));
-        }
-        while let Some((n, i)) = stack.pop() {
-            let Some(&input) = uses[n].get(i) else {
-                state[n] = 2;
-                order.push(n);
-                continue;
-            };
-            stack.push((n, i + 1));
-            if let Some(&p) = producer.get(input) {
-                match state[p] {
-                    0 => {
-                        state[p] = 1;
-                        stack.push((p, 0));
-                    }
-                    1 => {
-                        return Err(ImportError::Model(format!(
-                            "the graph is cyclic: node {:?} depends on itself",
-                            shown(label(&nodes[p]))
-                        )));
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    Ok(order)
 }

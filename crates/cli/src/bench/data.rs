@@ -1,0 +1,188 @@
+//! The data of a benchmark.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use taste_data::{Dataset, First, Labels, Options, Samples};
+use taste_detector::Detector;
+use taste_engine::Model;
+use taste_zoo::{
+    benchmark::{Made, Plan},
+    evaluation::{Set, Truth, group_of},
+};
+
+use crate::{args::BenchArgs, detect::tell_skipped, tell};
+
+/// The model and what is compared on it.
+pub(super) struct Data<'a> {
+    plan: &'a Plan,
+    model: Model,
+    options: Options,
+    train: Dataset,
+    calibration: Option<Dataset>,
+}
+
+/// Sets that are open.
+pub(super) struct Sets {
+    id: Dataset,
+    shifted: Vec<(String, Dataset, bool)>,
+    /// Of the clean samples, and of what is made of them.
+    labels: Option<Labels>,
+}
+
+/// The first samples of every set.
+pub(super) struct Views<'a> {
+    sets: &'a Sets,
+    id: First<'a>,
+    shifted: Vec<First<'a>>,
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn open(args: &BenchArgs, plan: &'a Plan) -> Result<Self> {
+        let path = plan.model.as_deref().context("no model")?;
+        let model = Model::open(path)?;
+        if Detector::is_one(model.onnx()) {
+            bail!(
+                "--model {}: this is a detector already; give the model that it was made of",
+                path.display()
+            );
+        }
+        let shape = model.sample_shape()?;
+        let options = match &plan.reading {
+            Some(reading) => Options { sample_shape: shape, ..reading.clone() },
+            None => args.reading.options(shape)?,
+        };
+        let train_path = plan.train.as_deref().context("no training data")?;
+        let train = labelled(args, plan, train_path, &options)?;
+        let options = train.options_naming_columns(&options);
+        let calibration =
+            plan.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
+        Ok(Self { plan, model, options, train, calibration })
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(super) fn train(&self) -> &dyn Samples {
+        &self.train
+    }
+
+    pub(super) fn calibration(&self) -> Option<&dyn Samples> {
+        self.calibration.as_ref().map(|c| c as &dyn Samples)
+    }
+
+    pub(super) fn holds_bytes(&self) -> bool {
+        self.train.holds_bytes()
+    }
+
+    /// Where the clean samples are.
+    pub(super) fn id_path(&self) -> &Path {
+        self.plan.id.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Opens the clean samples, sets, and what was made here.
+    pub(super) fn open_sets(&self, args: &BenchArgs, plan: &Plan, made: &[Made]) -> Result<Sets> {
+        let mut options = self.options.clone();
+        let own = plan.id_labels.as_deref() == Some("own");
+        let id = Dataset::open(self.id_path(), &Options { labels: own, ..options.clone() })?;
+        let labels = self.labels(plan, &id)?;
+        // What was made has no columns that were left out.
+        options.skip_bad |= args.reading.skips_bad();
+        let mut shifted = Vec::new();
+        for (name, path) in &plan.ood {
+            let name = match group_of(name) {
+                Some(_) => name.clone(),
+                None => format!("O/{name}"),
+            };
+            shifted.push((name, Dataset::open(path, &options)?, false));
+        }
+        for set in made {
+            shifted.push((set.name.clone(), Dataset::open(&set.path, &options)?, true));
+        }
+        Ok(Sets { id, shifted, labels })
+    }
+
+    /// Labels of the clean samples, of as many as are taken.
+    fn labels(&self, plan: &Plan, id: &Dataset) -> Result<Option<Labels>> {
+        let Some(text) = &plan.id_labels else { return Ok(None) };
+        let most = plan.samples.unwrap_or(usize::MAX);
+        let labels = match text.as_str() {
+            "own" => {
+                let mut values = Vec::new();
+                for chunk in First::new(id, most).chunks(4096)? {
+                    let Some(own) = chunk?.labels else {
+                        bail!("--id-labels own: {id} has no labels of its own");
+                    };
+                    values.extend(own.iter().map(|&label| label as f64));
+                }
+                Labels::new(id.name(), values)
+            }
+            file if Path::new(file).is_file() => Labels::open(Path::new(file))?,
+            column => Labels::column(self.id_path(), column, self.options.skip_bad)?,
+        };
+        if text != "own" {
+            labels.check_count(id.rows()?, id.name())?;
+        }
+        let first = labels.values().iter().copied().take(most).collect();
+        Ok(Some(Labels::new(labels.name(), first)))
+    }
+}
+
+/// Training data with labels, where there are some.
+fn labelled(args: &BenchArgs, plan: &Plan, path: &Path, options: &Options) -> Result<Dataset> {
+    let quiet = args.run.quiet();
+    let note = |text: &str| {
+        if !quiet {
+            tell(text);
+        }
+    };
+    let with = Options { labels: true, ..options.clone() };
+    let train = Dataset::open(path, &with).or_else(|_| Dataset::open(path, options))?;
+    let train = match &plan.labels {
+        Some(file) if Path::new(file).is_file() => {
+            train.with_labels(&Labels::open(Path::new(file))?)?
+        }
+        Some(column) => train.with_labels(&Labels::column(path, column, options.skip_bad)?)?,
+        None => args.reading.with_labels(train, path, false, note)?,
+    };
+    if !quiet {
+        tell_skipped(&train);
+    }
+    Ok(train)
+}
+
+impl Sets {
+    pub(super) fn views(&self, most: Option<usize>) -> Views<'_> {
+        let most = most.unwrap_or(usize::MAX);
+        Views {
+            sets: self,
+            id: First::new(&self.id, most),
+            shifted: self.shifted.iter().map(|(_, data, _)| First::new(data, most)).collect(),
+        }
+    }
+
+    fn truth(&self, is_known: bool) -> Truth<'_> {
+        self.labels.as_ref().filter(|_| is_known).map_or(Truth::Unknown, Truth::Given)
+    }
+}
+
+impl<'a> Views<'a> {
+    pub(super) fn id(&'a self) -> Set<'a> {
+        Set { name: "id".to_owned(), data: &self.id, truth: self.sets.truth(true) }
+    }
+
+    pub(super) fn shifted(&'a self) -> Vec<Set<'a>> {
+        let sets = self.sets.shifted.iter().zip(&self.shifted);
+        sets.map(|((name, _, known), data)| Set {
+            name: name.clone(),
+            data,
+            truth: self.sets.truth(*known),
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Models that are more than a network: what lies before the part with derivatives.
+
+use std::{fmt::Write, fs, path::Path};
+
+use crate::common::Place;
+
+/// A place with a model of the engine's fixtures.
+fn place(model: &str) -> Place {
+    let place = Place::new();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/classical");
+    let name = model.rsplit('/').next().unwrap_or(model);
+    fs::copy(fixtures.join(format!("{model}.onnx")), place.path(&format!("{name}.onnx")))
+        .expect("a fixture");
+    place
+}
+
+/// Rows of numbers that look random; every seventh entry is what `entry` makes of a whole number.
+fn table(columns: &[&str], rows: usize, entry: impl Fn(usize, u64) -> String) -> String {
+    let mut text = columns.join(",");
+    let mut state = 1u64;
+    for _ in 0..rows {
+        text.push('\n');
+        for (i, _) in columns.iter().enumerate() {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let comma = if i == 0 { "" } else { "," };
+            write!(text, "{comma}{}", entry(i, state >> 33)).expect("text");
+        }
+    }
+    text
+}
+
+fn number(drawn: u64) -> String {
+    format!("{}", (drawn % 4000) as f64 / 1000.0 - 2.0)
+}
+
+#[test]
+fn missing_values_that_the_model_fills_in_have_scores() {
+    let place = place("imputer");
+    let missing = |_: usize, n: u64| if n % 7 == 0 { String::new() } else { number(n) };
+    place.text("train.csv", &table(&["a", "b", "c", "d"], 400, missing));
+    place.ok("fit --model imputer.onnx --data train.csv -o d.onnx -q");
+    place.ok("score d.onnx train.csv -o scores.csv -q");
+    let scores = fs::read_to_string(place.path("scores.csv")).expect("scores");
+    let flagged = scores.lines().filter(|l| l.contains("true")).count();
+    assert!(flagged < 80, "{flagged} of 400 are flagged");
+    assert!(!scores.contains("NaN"), "a score is missing");
+}
+
+#[test]
+fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
+    let place = place("forest_three");
+    place.text("train.csv", &table(&["a", "b", "c", "d"], 300, |_, n| number(n)));
+    place.ok("fit --model forest_three.onnx --data train.csv -o d.onnx -q");
+    place.fails(
+        "fit --model forest_three.onnx --data train.csv --score gaussian -o s.onnx -q",
+        "the answer is constant between steps",
+    );
+    let run = place.ok("inspect forest_three.onnx");
+    assert!(run.out.contains("no linear layer leads to the output"), "{}", run.out);
+}
+
+#[test]
+fn ids_go_through_a_recurrent_layer_and_residuals_stand_behind_it() {
+    let place = place("recurrent");
+    let ids = |_: usize, n: u64| (n % 10).to_string();
+    place.text("train.csv", &table(&["t0", "t1", "t2", "t3", "t4"], 300, ids));
+    place.ok("fit --model recurrent.onnx --data train.csv -o d.onnx -q");
+    place.fails(
+        "fit --model recurrent.onnx --data train.csv --score gaussian -o s.onnx -q",
+        "(LSTM) has no derivative",
+    );
+    let manifest =
+        place.json("fit --model recurrent.onnx --data train.csv --at features -o s.onnx -q --json");
+    assert_eq!(manifest["method"]["facts"]["at"], "h");
+    assert_eq!(manifest["model"]["inputs"][0], "ids");
+    place.ok("test s.onnx train.csv -q");
+}

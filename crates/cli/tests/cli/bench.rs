@@ -1,0 +1,139 @@
+//! `taste bench`.
+
+use std::{fs, time::SystemTime};
+
+use ndarray::{Array1, ArrayD};
+use serde_json::Value;
+
+use crate::{
+    common::Place,
+    models::{CLASSIFIER, convolution, images, samples},
+};
+
+/// A place with a network for pictures and samples of every kind.
+fn ready() -> Place {
+    let place = Place::new();
+    convolution(&place, "model.onnx", [1, 10, 10], false);
+    place.write("train.npy", &images(300, 10, 10, 1));
+    place.write("id.npy", &images(80, 10, 10, 2));
+    place.write("id-labels.npy", &Array1::from_iter((0..80i64).map(|i| i % 3)).into_dyn());
+    place.write("dark.npy", &images(60, 10, 10, 3).mapv(|v| v / 4));
+    place
+}
+
+/// Files below a folder and when they were written.
+fn written(place: &Place, folder: &str) -> Vec<(String, SystemTime)> {
+    let mut all: Vec<(String, SystemTime)> = fs::read_dir(place.path(folder))
+        .unwrap()
+        .map(|e| e.unwrap())
+        .map(|e| (e.file_name().into_string().unwrap(), e.metadata().unwrap().modified().unwrap()))
+        .collect();
+    all.sort();
+    all
+}
+
+const BENCH: &str = "bench --model model.onnx --train train.npy --id id.npy --id-labels own --ood dark=dark.npy \
+                     --corruptions contrast:5 p-brightness --samples 50 --out bench -q --json";
+
+#[test]
+fn methods_are_compared_on_files_and_corruptions_and_what_is_known_is_kept() {
+    let place = ready();
+    let found = place.json(&format!("{BENCH} --methods msp knn:k=5"));
+    let methods = found["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), 2);
+    let names = |score: &Value| -> Vec<String> {
+        let sets = score["sets"].as_array().unwrap();
+        sets.iter().map(|s| s["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let score = &methods[0]["scores"][0];
+    assert_eq!(names(score), ["O/dark", "C/contrast:5", "P/brightness"]);
+    assert_eq!(score["sets"][1]["samples"], 50);
+    assert!(score["id"]["metrics"]["accuracy"]["value"].is_number());
+    assert!(score["sets"][1]["metrics"]["accuracy"]["value"].is_number());
+    // Of other data nothing is known.
+    assert!(score["sets"][0]["metrics"]["accuracy"].is_null());
+    let groups = score["groups"].as_array().unwrap();
+    assert_eq!(
+        groups.iter().map(|g| g["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["C", "O", "P"]
+    );
+    let table = fs::read_to_string(place.path("bench/table.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 2 * 4, "{table}");
+    let page = fs::read_to_string(place.path("bench/bench.html")).unwrap();
+    assert!(page.contains("ROC, ") && page.contains("AUROC of methods by sets"));
+
+    // A second run computes only what is new.
+    let before = (written(&place, "bench/scores"), written(&place, "bench/sets"));
+    assert_eq!(before.0.len(), 2 * 4);
+    let again = place.json(&format!("{BENCH} --methods msp knn:k=5"));
+    assert_eq!(again, found);
+    assert_eq!((written(&place, "bench/scores"), written(&place, "bench/sets")), before);
+    // Scores that were lost are computed again.
+    fs::remove_file(place.path("bench/scores").join(&before.0[3].0)).unwrap();
+    let more = place.json(&format!("{BENCH} --methods msp knn:k=5 knn:k=7"));
+    assert_eq!(more["methods"].as_array().unwrap().len(), 3);
+    assert_eq!(more["methods"][0]["scores"], found["methods"][0]["scores"]);
+    assert_eq!(written(&place, "bench/scores").len(), 3 * 4);
+    // Other data, other scores.
+    place.write("dark.npy", &images(60, 10, 10, 4).mapv(|v| v / 2));
+    let other = place.json(&format!("{BENCH} --methods msp"));
+    assert_ne!(other["methods"][0]["scores"][0]["sets"][0], score["sets"][0]);
+    assert_eq!(other["methods"][0]["scores"][0]["sets"][1], score["sets"][1]);
+}
+
+#[test]
+fn a_file_holds_a_whole_benchmark() {
+    let place = ready();
+    place.text(
+        "bench.toml",
+        "model = 'model.onnx'\ntrain = 'train.npy'\nid = 'id.npy'\nmethods = ['msp']\nsamples = 40\n[ood]\ndark = 'dark.npy'\n",
+    );
+    let text = place.ok("bench --config bench.toml -q").out;
+    assert!(text.contains("O/dark") && text.contains("FPR95, ID positive"), "{text}");
+    let found = place.json("bench --config bench.toml --samples 30 -q --json");
+    assert_eq!(found["methods"][0]["scores"][0]["id"]["samples"], 30);
+    place.text("bad.toml", "model = 'model.onnx'\nmetods = ['msp']\n");
+    place.fails("bench --config bad.toml", "bad.toml: line 2: unknown field `metods`");
+}
+
+#[test]
+fn a_method_that_does_not_apply_is_left_out_with_its_reason() {
+    let place = Place::new();
+    CLASSIFIER.save(&place, "model.onnx");
+    place.write("train.npy", &samples(400, 0.0, 3).into_dyn());
+    place.write("id.npy", &samples(60, 0.0, 4).into_dyn());
+    place.write("far.npy", &samples(60, 2.0, 5).into_dyn());
+    let bench = "bench --model model.onnx --train train.npy --id id.npy --ood far=far.npy";
+    let run = place.ok(&format!("{bench} --methods msp knn:k=450"));
+    assert!(run.err.contains("note: left out knn:k=450: "), "{}", run.err);
+    let one = "--methods knn:k=450";
+    let failed = place.run(&format!("{bench} {one}"));
+    assert_eq!(failed.code, Some(2));
+    assert!(failed.err.contains("no method could be fitted"), "{}", failed.err);
+}
+
+#[test]
+fn what_makes_no_benchmark_is_said() {
+    let place = ready();
+    place.write("odd.npy", &ArrayD::<f32>::zeros(ndarray::IxDyn(&[5, 3])));
+    let all = "bench --model model.onnx --train train.npy --id id.npy --ood dark=dark.npy";
+    for (arguments, message) in [
+        ("bench --methods msp".to_owned(), "--model"),
+        (all.to_owned(), "no methods are named"),
+        (format!("{all} --methods mspp"), "did you mean msp?"),
+        (format!("{all} --methods msp msp"), "is named twice"),
+        (format!("{all} --methods msp --corruptions fog"), "name one with --out"),
+        (format!("{all} --methods msp --corruptions fgo"), "did you mean fog?"),
+        (format!("{all} --methods msp --samples 0"), "there must be some"),
+        (
+            "bench --model model.onnx --train train.npy --id train.npy --ood dark.npy --methods msp".to_owned(),
+            "clean samples must be others",
+        ),
+        (
+            "bench --model model.onnx --train train.npy --id id.npy --ood odd.npy --methods msp".to_owned(),
+            "odd.npy",
+        ),
+    ] {
+        place.fails(&arguments, message);
+    }
+}

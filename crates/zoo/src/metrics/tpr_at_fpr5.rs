@@ -1,0 +1,13 @@
+use taste_choice::Choice;
+
+use super::{Better, Measure, Metric, Way};
+
+pub(super) const METRIC: Metric = Metric {
+    choice: Choice {
+        name: "tpr-at-fpr5",
+        usage: "tpr-at-fpr5",
+        about: "share of shifted samples flagged where 5 % of clean ones are, without interpolation",
+    },
+    better: Better::Larger,
+    measure: Measure::Separation(|r| r.true_positive_rate(0.05), Way::Bootstrap),
+};
