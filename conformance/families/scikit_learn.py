@@ -152,7 +152,7 @@ def imputer() -> Export:
 
 def mixed_table(name: str) -> tuple[dict, dict, np.ndarray]:
     train, labels, fresh = blobs(name, 2, 3)
-    cities = np.array(["Aachen", "Bonn", "Celle", "Dachau"])
+    cities = np.array(["Aachen", "Bonn", "Cologne", "Dresden"])
 
     def table(x, salt):
         random = generator(name + salt)

@@ -71,7 +71,7 @@ fn from_hsv([hue, saturation, value]: [f64; 3]) -> [f64; 3] {
 
 /// Lightness and two differences of colour as JPEG has them, all in 0..255 and centred on 128 for the differences.
 pub(in super::super) fn to_ycc(picture: &Picture) -> [Plane; 3] {
-    // Weights in 65536ths; halves of the differences go down, as they do in libjpeg.
+    // Weights in units of 1/65536; halves of the differences go down, as they do in libjpeg.
     const LIGHT: [f64; 4] = [19595.0, 38470.0, 7471.0, 32768.0];
     const BLUE: [f64; 4] = [-11059.0, -21709.0, 32768.0, 8_421_375.0];
     const RED: [f64; 4] = [32768.0, -27439.0, -5329.0, 8_421_375.0];
