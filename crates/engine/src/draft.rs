@@ -185,6 +185,11 @@ impl Draft {
         !self.fills && self.sample_shape.is_none()
     }
 
+    /// Whether everything is a function of a value within the model in place of the samples.
+    pub fn is_cut(&self) -> bool {
+        self.sample_shape.is_some()
+    }
+
     /// From now on everything is a function of this value in place of the samples.
     pub(crate) fn stand_at(&mut self, id: Id, dimension: usize) {
         self.sample_shape = Some(self.sample_shape());

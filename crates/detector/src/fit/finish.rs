@@ -12,7 +12,7 @@ use crate::{
     decision::{self, Lookup},
     file::Contents,
     health,
-    passes::Watch,
+    passes::{Of, Watch},
 };
 
 /// The outputs that every detector has.
@@ -30,7 +30,7 @@ impl Finish {
         let parts = statistic.parts.iter().map(|p| p.name.as_str());
         let outputs: Vec<&str> = OWN.into_iter().chain(parts).collect();
         job.draft.reserve(&outputs);
-        let (x, shape) = (job.draft.input(), job.draft.sample_shape());
+        let (x, shape, is_cut) = (job.draft.input(), job.draft.sample_shape(), job.draft.is_cut());
         let mut b = job.draft.build();
         let guard = decision::guard(&mut b, x)?;
         statistic.score = decision::guarded(&mut b, statistic.score, guard)?;
@@ -40,7 +40,11 @@ impl Finish {
         for part in &mut statistic.parts {
             part.id = decision::guarded(&mut b, part.id, guard)?;
         }
-        let watches = calibrate::watches(&mut b, &statistic, &shape, job.settings)?;
+        let mut watches = calibrate::watches(&mut b, &statistic, &shape, job.settings)?;
+        if is_cut {
+            // What is fed there are values within the model, not the columns of the data.
+            watches.retain(|watch| watch.of != Of::Input);
+        }
         Ok(Self { statistic, watches })
     }
 

@@ -43,7 +43,7 @@ fn a_wrong_size_sign_or_place_is_named() {
     let turned = check(-1.0, 0.0);
     assert!(!turned.is_good && turned.verdict.contains("-1.0"), "{}", turned.verdict);
     let moved = check(1.0, 1.0);
-    assert!(!moved.is_good && moved.verdict.contains("mean of entry"), "{}", moved.verdict);
+    assert!(!moved.is_good && moved.verdict.contains("mean score of feature"), "{}", moved.verdict);
 }
 
 /// Rows of ten entries.
@@ -129,9 +129,9 @@ fn the_right_family_is_hardly_ever_refused() {
 #[test]
 fn the_wrong_shape_is_seen_along_entries_and_axes() {
     for (draw, rows, place) in [
-        (one_in_two_places as Draw, 500, "a wave along entry 3 is off"),
-        (two_places_along_the_diagonal, 500, "a wave along principal axis 1 is off"),
-        (half_uniform, 3000, "a wave along entry"),
+        (one_in_two_places as Draw, 500, "along feature 3 the Stein identity is off"),
+        (two_places_along_the_diagonal, 500, "along principal axis 1 the Stein identity is off"),
+        (half_uniform, 3000, "along feature"),
     ] {
         for (is_good, verdict) in verdicts("gaussian", rows, draw, 10) {
             assert!(!is_good && verdict.contains(place), "{verdict}");
