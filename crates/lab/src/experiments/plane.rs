@@ -93,7 +93,7 @@ impl Regressor {
             let network = networks::paper_regressor();
             let watch = run.training(&name);
             let trained = Training::regressor(&network)
-                .steps(run.pick(EPOCHS, EPOCHS, 10) * points.len() / BATCH)
+                .steps(run.pick(EPOCHS, EPOCHS, 60) * points.len() / BATCH)
                 .batch(BATCH)
                 .rate(RATE)
                 .held_out(0.0)

@@ -5,12 +5,12 @@ use std::{fs, path::Path};
 use taste_lab::Page;
 use tempfile::TempDir;
 
-pub fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
 /// The files are those of the page: its text, every figure and table that it links to, and its claims.
-pub fn check_files(out: &Path, page: &Page) {
+pub(crate) fn check_files(out: &Path, page: &Page) {
     let text = page.markdown();
     let links: Vec<&str> = text
         .split("](")
