@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     EXPERIMENTS, Error, KIND,
-    page::{Facts, paragraph, put},
+    page::{Told, paragraph, put},
 };
 
 /// Writes `README.md` of a folder of results: every claim of every page that is there, with a link. None if there is no
@@ -18,16 +18,16 @@ pub fn summarise(out: &Path) -> Result<Option<PathBuf>, Error> {
     for experiment in EXPERIMENTS {
         let name = experiment.choice.name;
         let kept = fs::read(out.join(name).join("page.json")).ok();
-        let Some(facts) = kept.and_then(|b| serde_json::from_slice::<Facts>(&b).ok()) else {
+        let Some(told) = kept.and_then(|b| serde_json::from_slice::<Told>(&b).ok()) else {
             continue;
         };
-        let run = facts.facts.iter().find(|f| f.0 == "run").map_or("", |f| &f.1);
+        let run = told.facts.iter().find(|f| f.0 == "run").map_or("", |f| &f.1);
         let _ = write!(
             text,
             "\n## [{}]({name}.md)\n\nPaper: {}. Run: {run}.\n\n| claim | | what was seen |\n|---|---|---|\n",
-            facts.title, experiment.section
+            told.title, experiment.section
         );
-        for claim in &facts.claims {
+        for claim in &told.claims {
             let line = |words: &str| words.replace('|', "\\|").replace('\n', " ");
             let verdict = claim.verdict.words();
             let _ =

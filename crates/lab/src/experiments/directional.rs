@@ -39,7 +39,7 @@ struct At {
     expected: f64,
     /// The Stein functional with what the Laplacian has on kinks, in closed form.
     functional: f64,
-    /// E_q f − E_p f, in closed form.
+    /// How far the mean answer moves, in closed form.
     change: f64,
     likelihood: f64,
 }

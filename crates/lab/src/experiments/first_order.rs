@@ -66,7 +66,7 @@ impl Operator {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct At {
     angle: f64,
-    /// E_q f − E_p f.
+    /// How far the mean answer moves.
     change: f64,
     /// By operator: the mean less that under p, and its standard error.
     signals: Vec<(f64, f64)>,

@@ -58,7 +58,7 @@ pub(super) fn shift(degrees: f64) -> Point {
 
 /// Angles from 0 up to 360°, so many degrees apart.
 pub(super) fn angles(apart: usize) -> Vec<f64> {
-    (0..360).step_by(apart).map(|degrees| degrees as f64).collect()
+    (0..360).step_by(apart).map(f64::from).collect()
 }
 
 /// Draws of N(mean, I).
@@ -75,7 +75,7 @@ pub(super) fn samples(name: &str, points: &[Point]) -> InMemory {
 
 /// The mean log-likelihood of points under p.
 pub(super) fn log_likelihood(points: &[Point]) -> f64 {
-    let log = |x: &Point| -(std::f64::consts::TAU).ln() - (x[0] * x[0] + x[1] * x[1]) / 2.0;
+    let log = |x: &Point| -(std::f64::consts::TAU).ln() - f64::midpoint(x[0] * x[0], x[1] * x[1]);
     points.iter().map(log).sum::<f64>() / points.len().max(1) as f64
 }
 

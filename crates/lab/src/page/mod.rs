@@ -96,7 +96,7 @@ pub(crate) enum Block {
 
 /// What a summary needs to know of a page.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Facts {
+pub(crate) struct Told {
     pub(crate) title: String,
     pub(crate) command: String,
     pub(crate) facts: Vec<(String, String)>,
@@ -228,14 +228,14 @@ impl Page {
                 Block::Heading(_) | Block::Paragraph(_) => {}
             }
         }
-        let facts = Facts {
+        let told = Told {
             title: self.title.clone(),
             command: self.command.clone(),
             facts: self.facts.clone(),
             claims: self.claims.clone(),
             numbers: self.numbers.clone(),
         };
-        let json = serde_json::to_vec_pretty(&facts).unwrap_or_default();
+        let json = serde_json::to_vec_pretty(&told).unwrap_or_default();
         file(folder.join("page.json"), &json)?;
         file(out.join(format!("{}.md", self.name)), self.markdown().as_bytes())?;
         Ok(written)

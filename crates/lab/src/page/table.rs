@@ -133,7 +133,7 @@ impl Table {
         };
         let rule = (0..self.head.len()).map(|c| if numeric(c) { "---:" } else { "---" }.to_owned());
         let _ = write!(text, "\n{}", line(self.head.clone()));
-        text += &format!("|{}|\n", rule.collect::<Vec<_>>().join("|"));
+        let _ = writeln!(text, "|{}|", rule.collect::<Vec<_>>().join("|"));
         for row in &self.rows {
             text += &line(row.iter().map(Cell::shown).collect());
         }
