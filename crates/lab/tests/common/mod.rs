@@ -18,8 +18,8 @@ pub(crate) fn check_files(out: &Path, page: &Page) {
         .filter_map(|rest| rest.split(')').next())
         .filter(|link| link.contains('/'))
         .collect();
-    assert!(links.iter().any(|link| link.ends_with(".svg")), "no figure: {text}");
-    assert!(links.iter().any(|link| link.ends_with(".csv")), "no table: {text}");
+    assert!(links.iter().any(|link| link.rsplit('.').next() == Some("svg")), "no figure: {text}");
+    assert!(links.iter().any(|link| link.rsplit('.').next() == Some("csv")), "no table: {text}");
     let name = links[0].split('/').next().expect("a folder");
     assert_eq!(fs::read_to_string(out.join(format!("{name}.md"))).expect("a page"), text);
     for link in links {
