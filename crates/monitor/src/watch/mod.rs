@@ -248,10 +248,14 @@ impl Watch {
                 self.state.seen.add_rows(file, first + samples as u64, sequence);
             }
             Origin::Files { files } => {
-                files.iter().for_each(|file| self.state.seen.add_rows(file, 1, sequence));
+                for file in files {
+                    self.state.seen.add_rows(file, 1, sequence);
+                }
             }
             Origin::Each { ids, .. } => {
-                ids.iter().for_each(|id| self.state.seen.add_request(id, sequence));
+                for id in ids {
+                    self.state.seen.add_request(id, sequence);
+                }
             }
             Origin::Unnamed { .. } => {}
         }
