@@ -44,7 +44,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<Outcome> {
     let detector = Detector::open(&with.detector)?;
     let baseline = Baseline::of(&detector, taste_onnx::sha256(&bytes));
     drop(bytes);
-    let outbound = Outbound::new(&args.webhook, &args.alertmanager)?;
+    let outbound = Outbound::new(&with.detector, &args.webhook, &args.alertmanager)?;
     let opening = Opening { accept_loss: args.accept_loss };
     let monitor = Monitor::open(&args.state, baseline, args.settings(), opening)?;
     for note in monitor.notes() {
@@ -127,15 +127,9 @@ impl Session<'_> {
         if let Some(id) = before.filter(|id| self.monitor.standing().is_none_or(|a| a.id != *id)) {
             self.tell_alarm("resolved", id)?;
         }
-        self.outbound.deliver(&mut self.monitor, &self.name())?;
+        self.outbound.deliver(&mut self.monitor)?;
         self.tell_state();
         Ok(())
-    }
-
-    /// What the monitor is called in messages.
-    fn name(&self) -> String {
-        let file = self.args.with.detector.file_stem().unwrap_or_default();
-        file.to_string_lossy().into_owned()
     }
 
     /// Adds what the samples behind an alarm differ in.
@@ -182,11 +176,11 @@ impl Session<'_> {
 
     /// Nothing came for a while.
     fn idle(&mut self) -> Result<()> {
-        self.outbound.deliver(&mut self.monitor, &self.name())
+        self.outbound.deliver(&mut self.monitor)
     }
 
     fn finish(mut self) -> Result<Outcome> {
-        self.outbound.deliver_all(&mut self.monitor, &self.name())?;
+        self.outbound.deliver_all(&mut self.monitor)?;
         let view = self.monitor.view();
         let stands = view.standing().is_some();
         let report = Report {
@@ -202,7 +196,9 @@ impl Session<'_> {
             (false, _) => print(&text::render(&report))?,
         }
         if !self.args.with.run.quiet() {
-            text::warnings(&report.view).iter().for_each(|warning| tell(warning));
+            for warning in text::warnings(&report.view) {
+                tell(&warning);
+            }
         }
         self.args.page.write(self.args.with.run.quiet(), || pages::monitor(&report))?;
         Ok(if stands { Outcome::Found } else { Outcome::Fine })
@@ -210,12 +206,12 @@ impl Session<'_> {
 }
 
 fn alarm_line(alarm: &Alarm) -> String {
-    let mut words = message::summary(alarm);
     let reasons: Vec<&str> = alarm.reasons.iter().map(|r| r.name.as_str()).collect();
-    if !reasons.is_empty() {
-        words += &format!("; carried by {}", reasons.join(", "));
-    }
-    words
+    let carried = match &reasons[..] {
+        [] => String::new(),
+        some => format!("; carried by {}", some.join(", ")),
+    };
+    format!("{}{carried}", message::summary(alarm))
 }
 
 /// A value as one line of JSON.

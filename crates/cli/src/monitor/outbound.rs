@@ -1,6 +1,9 @@
 //! Alarms on their way to other programs: at least once each, under a key that stays the same.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -22,6 +25,8 @@ enum Hook {
 
 /// Where messages go to.
 pub(super) struct Outbound {
+    /// What the monitor is called.
+    name: String,
     hooks: Vec<Hook>,
     pause: Duration,
     /// Not before this.
@@ -29,7 +34,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    pub(super) fn new(plain: &[String], alertmanagers: &[String]) -> Result<Self> {
+    pub(super) fn new(detector: &Path, plain: &[String], alertmanagers: &[String]) -> Result<Self> {
         for (flag, url) in plain
             .iter()
             .map(|u| ("--webhook", u))
@@ -49,17 +54,18 @@ impl Outbound {
             Hook::Alertmanager(if whole { url.to_owned() } else { format!("{url}/api/v2/alerts") })
         });
         let hooks = plain.iter().cloned().map(Hook::Plain).chain(alertmanagers).collect();
-        Ok(Self { hooks, pause: PAUSES[0], next: Instant::now() })
+        let name = detector.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, hooks, pause: PAUSES[0], next: Instant::now() })
     }
 
     /// Sends what waits, unless the last try is too recent.
-    pub(super) fn deliver(&mut self, monitor: &mut Monitor, name: &str) -> Result<()> {
+    pub(super) fn deliver(&mut self, monitor: &mut Monitor) -> Result<()> {
         if self.hooks.is_empty() || Instant::now() < self.next {
             return Ok(());
         }
         for (message, alarm) in monitor.outbox() {
             let detector = monitor.detector().to_owned();
-            if let Err(error) = self.send(name, &detector, &message, &alarm) {
+            if let Err(error) = self.send(&detector, &message, &alarm) {
                 tell(&format!("warning: {error}; it is tried again in {} s", self.pause.as_secs()));
                 self.next = Instant::now() + self.pause;
                 self.pause = (2 * self.pause).min(PAUSES[1]);
@@ -72,14 +78,14 @@ impl Outbound {
     }
 
     /// Sends what waits at the end of a run, with a few tries.
-    pub(super) fn deliver_all(&mut self, monitor: &mut Monitor, name: &str) -> Result<()> {
+    pub(super) fn deliver_all(&mut self, monitor: &mut Monitor) -> Result<()> {
         for _ in 0..LAST_TRIES {
             if self.hooks.is_empty() || monitor.outbox().is_empty() {
                 return Ok(());
             }
             std::thread::sleep(self.next.saturating_duration_since(Instant::now()).min(TIMEOUT));
             self.next = Instant::now();
-            self.deliver(monitor, name)?;
+            self.deliver(monitor)?;
         }
         if !monitor.outbox().is_empty() {
             tell("warning: messages about alarms wait in the state, and the next run sends them");
@@ -87,12 +93,14 @@ impl Outbound {
         Ok(())
     }
 
-    fn send(&self, name: &str, detector: &str, message: &Message, alarm: &Alarm) -> Result<()> {
+    fn send(&self, detector: &str, message: &Message, alarm: &Alarm) -> Result<()> {
         for hook in &self.hooks {
             match hook {
-                Hook::Plain(url) => post(url, &message::plain(name, detector, message, alarm))?,
+                Hook::Plain(url) => {
+                    post(url, &message::plain(&self.name, detector, message, alarm))?;
+                }
                 Hook::Alertmanager(url) => {
-                    post(url, &message::alertmanager(name, detector, message, alarm))?;
+                    post(url, &message::alertmanager(&self.name, detector, message, alarm))?;
                 }
             }
         }

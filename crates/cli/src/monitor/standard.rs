@@ -96,12 +96,11 @@ impl Lot {
             .map_err(|e| in_stream(&e, file.path(), self.first))?;
         for chunk in data.chunks(session.detection.chunk())? {
             let chunk = chunk.map_err(|e| in_stream(&e.into(), file.path(), self.first))?;
-            let origin = match chunk.kept.first() {
-                Some(ids) => Origin::Each { name: NAME.to_owned(), ids: ids.clone() },
-                None => {
-                    let start = chunk.index.first().map_or(0, |&i| data.place(i)) as u64;
-                    Origin::Unnamed { name: NAME.to_owned(), first: self.first + start }
-                }
+            let origin = if let Some(ids) = chunk.kept.first() {
+                Origin::Each { name: NAME.to_owned(), ids: ids.clone() }
+            } else {
+                let start = chunk.index.first().map_or(0, |&i| data.place(i)) as u64;
+                Origin::Unnamed { name: NAME.to_owned(), first: self.first + start }
             };
             session.take(chunk.values, Vec::new(), origin)?;
         }
