@@ -21,6 +21,7 @@ mod input;
 mod inspect;
 mod list;
 mod look;
+mod monitor;
 mod ops;
 mod output;
 mod pages;
@@ -92,9 +93,11 @@ pub fn run(arguments: &[OsString]) -> u8 {
         }
     };
     let reading = match &cli.command {
-        Command::Score(_) | Command::Test(_) | Command::Explain(_) | Command::Evaluate(_) => {
-            Reading::Detector
-        }
+        Command::Score(_)
+        | Command::Test(_)
+        | Command::Explain(_)
+        | Command::Monitor(_)
+        | Command::Evaluate(_) => Reading::Detector,
         _ => Reading::Flags,
     };
     let written: Vec<String> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -107,6 +110,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Command::Score(args) => score::run(args),
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Monitor(args) => monitor::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
