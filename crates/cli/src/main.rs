@@ -28,6 +28,7 @@ mod paths;
 mod predictions;
 mod progress;
 mod reading;
+mod reproduce;
 mod score;
 mod sheet;
 mod shift;
@@ -109,6 +110,7 @@ fn main() -> ExitCode {
         Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),
         Command::Train(args) => train::run(&args.what).map(|()| Outcome::Fine),
         Command::Import(args) => import::run(args).map(|()| Outcome::Fine),
+        Command::Reproduce(args) => reproduce::run(args).map(|()| Outcome::Fine),
         Command::Derive(args) => derive::run(args).map(|()| Outcome::Fine),
         Command::Inspect(args) => inspect::run(args).map(|()| Outcome::Fine),
         Command::List(args) => list::run(args).map(|()| Outcome::Fine),

@@ -16,6 +16,7 @@ mod import;
 mod inspect;
 mod list;
 mod renamed;
+mod reproduce;
 mod run;
 mod train;
 
@@ -37,6 +38,7 @@ pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use list::ListArgs;
 pub(crate) use renamed::notes as renamed_notes;
+pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
@@ -66,6 +68,7 @@ Examples:
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
+  taste reproduce directional --out results             an experiment of the paper, as a page
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
 Exit codes: 0 fine, 1 a shift was found (test), 2 error. Data goes to standard output or to named
@@ -90,6 +93,7 @@ pub(crate) enum Command {
     Corrupt(Box<CorruptArgs>),
     Train(TrainArgs),
     Import(ImportArgs),
+    Reproduce(ReproduceArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
     List(ListArgs),
