@@ -1,6 +1,7 @@
 //! Every experiment: one file, one line.
 
 mod numbers;
+mod pictures;
 mod plane;
 mod signal;
 
@@ -11,6 +12,7 @@ taste_choice::table! {
     pub EXPERIMENTS: [Experiment] = {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
+        mvtec::EXPERIMENT,
         theory::EXPERIMENT,
     }
 }
