@@ -12,7 +12,9 @@ taste_choice::table! {
     pub EXPERIMENTS: [Experiment] = {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
+        maps::EXPERIMENT,
         mvtec::EXPERIMENT,
+        timestep::EXPERIMENT,
         theory::EXPERIMENT,
     }
 }

@@ -1,22 +1,13 @@
 //! MVTec AD: where the maps of the paper, and evidence maps, see the defects of products.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-use ndarray::{Array2, ArrayD, Axis};
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 use taste_choice::Choice;
-use taste_data::{Dataset, Options, Resize, Samples as _};
 use taste_engine::{Model, Request};
 use taste_stats::{beta_binomial, quantile::Quantile};
 
-use super::pictures::{Located, Picture, Pictures, Way, columns, detector, maps, measure};
-use crate::{
-    Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted,
-    error::{at, refused},
-};
+use super::pictures::{Category, Located, Way, categories, columns, detector, maps, measure};
+use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted, error::refused};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     choice: Choice {
@@ -60,15 +51,17 @@ const F: &str = "evidence map (F)";
 const Z: &str = "evidence map, zero-shot (Z+)";
 const B: &str = "evidence map, batch (B)";
 
-const WAYS: &[Way] = &[
-    Way { name: "residual, as in the paper", method: "stein", options: PAPER, blur: 0.0 },
-    Way { name: "residual, smoothed", method: "stein", options: PAPER, blur: 4.0 },
-    Way { name: "logit drift, generic dct", method: "stein", options: DRIFT, blur: 4.0 },
-    Way { name: "logit drift, fitted dct", method: "stein", options: FITTED, blur: 4.0 },
-    Way { name: Z, method: "evidence-map:zero-shot", options: &[], blur: 0.0 },
-    Way { name: F, method: "evidence-map", options: &[], blur: 0.0 },
-    Way { name: B, method: "evidence-map:batch", options: &[], blur: 0.0 },
-];
+fn ways() -> Vec<Way> {
+    vec![
+        Way::new("residual, as in the paper", "stein", PAPER, 0.0),
+        Way::new("residual, smoothed", "stein", PAPER, 4.0),
+        Way::new("logit drift, generic dct", "stein", DRIFT, 4.0),
+        Way::new("logit drift, fitted dct", "stein", FITTED, 4.0),
+        Way::new(Z, "evidence-map:zero-shot", &[], 0.0),
+        Way::new(F, "evidence-map", &[], 0.0),
+        Way::new(B, "evidence-map:batch", &[], 0.0),
+    ]
+}
 
 /// What a way gave on a category.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,15 +88,16 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     let shape = model.draft(&Request::default())?.sample_shape();
     let folders = categories(&run.data_path("mvtec")?)?;
     let splits = run.pick(8, 2, 1);
-    run.plan(folders.len() * (WAYS.len() + splits));
+    run.plan(folders.len() * (ways().len() + splits));
     let mut all: Vec<(String, Vec<Found>, Vec<Outlined>, Category)> = Vec::new();
     for folder in folders {
-        let name = folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let name =
+            folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let category = Category::open(&folder, &shape, run.pick(usize::MAX, 12, 6))?;
         let mut found = Vec::new();
-        for way in WAYS {
+        for way in &ways() {
             let step = format!("{name}: {}", way.name);
-            let facts = (way.method, way.options, category.facts());
+            let facts = (way.facts(), category.facts());
             found.push(run.step(&step, &facts, || of_way(run, &model, way, &category))?);
         }
         let mut outlined = Vec::new();
@@ -143,110 +137,6 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     Ok(page)
 }
 
-/// The folders of categories: those with good pictures to train on and pictures to test.
-fn categories(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = subfolders(folder)?;
-    found.retain(|f| f.join("train/good").is_dir() && f.join("test").is_dir());
-    if found.is_empty() {
-        return Err(refused(format!(
-            "{}: no folder in it has train/good and test, as those of MVTec AD have",
-            folder.display()
-        )));
-    }
-    Ok(found)
-}
-
-fn subfolders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(at(folder))? {
-        let path = entry.map_err(at(folder))?.path();
-        found.extend(path.is_dir().then_some(path));
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// The pictures of a category.
-struct Category {
-    train: ArrayD<f32>,
-    test: Pictures,
-}
-
-impl Category {
-    /// At most so many pictures to train on, and of each kind of test pictures.
-    fn open(folder: &Path, shape: &[usize], most: usize) -> Result<Self, Error> {
-        let train = pictures(&folder.join("train/good"), shape, most.saturating_mul(5))?;
-        let (mut values, mut of) = (Vec::new(), Vec::new());
-        for kind_folder in subfolders(&folder.join("test"))? {
-            let kind = kind_folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            let own = pictures(&kind_folder, shape, most)?;
-            let count = own.shape()[0];
-            values.push(own);
-            let truth = folder.join("ground_truth").join(&kind);
-            if kind == "good" {
-                of.extend((0..count).map(|_| Picture { kind: kind.clone(), mask: None }));
-                continue;
-            }
-            let masks = masks(&truth, most)?;
-            if masks.len() != count {
-                return Err(refused(format!(
-                    "{}: {} masks for the {count} pictures of {}",
-                    truth.display(),
-                    masks.len(),
-                    kind_folder.display()
-                )));
-            }
-            of.extend(masks.into_iter().map(|mask| Picture { kind: kind.clone(), mask: Some(mask) }));
-        }
-        let views: Vec<_> = values.iter().map(ArrayD::view).collect();
-        let values = ndarray::concatenate(Axis(0), &views).map_err(|e| refused(e.to_string()))?;
-        Ok(Self { train, test: Pictures { values, of } })
-    }
-
-    /// What results depend on.
-    fn facts(&self) -> (usize, usize, f64) {
-        let sum = |a: &ArrayD<f32>| a.iter().map(|&v| f64::from(v)).sum::<f64>();
-        (self.train.shape()[0], self.test.of.len(), sum(&self.train) + 2.0 * sum(&self.test.values))
-    }
-}
-
-/// The pictures of a folder by name, as the model takes them.
-fn pictures(folder: &Path, shape: &[usize], most: usize) -> Result<ArrayD<f32>, Error> {
-    let resize = match *shape {
-        [_, height, width] => Some(Resize::To(height, width)),
-        _ => return Err(refused("the model takes no pictures with channels")),
-    };
-    let options = Options { sample_shape: Some(shape.to_vec()), resize, ..Options::default() };
-    all_of(folder, &options, most)
-}
-
-fn all_of(folder: &Path, options: &Options, most: usize) -> Result<ArrayD<f32>, Error> {
-    let data = Dataset::open(folder, options)?;
-    let mut parts = Vec::new();
-    for chunk in data.chunks(64)? {
-        parts.push(chunk?.values);
-        if parts.len() * 64 >= most {
-            break;
-        }
-    }
-    let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
-    let mut all = ndarray::concatenate(Axis(0), &views).map_err(|e| refused(e.to_string()))?;
-    let count = all.shape()[0].min(most);
-    all.slice_axis_inplace(Axis(0), ndarray::Slice::from(..count));
-    Ok(all)
-}
-
-/// The masks of a folder: white is marked.
-fn masks(folder: &Path, most: usize) -> Result<Vec<Array2<bool>>, Error> {
-    let all = all_of(folder, &Options::default(), most)?;
-    let planes = taste_detector::over_channels(&all);
-    let plane = |mask: ndarray::ArrayViewD<'_, f32>| {
-        let mask = mask.into_dimensionality::<ndarray::Ix2>().map_err(|e| refused(e.to_string()))?;
-        Ok(mask.mapv(|v| v > 0.5))
-    };
-    planes.axis_iter(Axis(0)).map(plane).collect()
-}
-
 fn of_way(run: &Run<'_>, model: &Model, way: &Way, category: &Category) -> Result<Found, Error> {
     let test = &category.test;
     let learns_from = if way.name == B { &test.values } else { &category.train };
@@ -268,8 +158,13 @@ fn of_way(run: &Run<'_>, model: &Model, way: &Way, category: &Category) -> Resul
 }
 
 /// F with another division of the good pictures.
-fn outlines(run: &Run<'_>, model: &Model, category: &Category, seed: u64) -> Result<Outlined, Error> {
-    let way = &WAYS[5];
+fn outlines(
+    run: &Run<'_>,
+    model: &Model,
+    category: &Category,
+    seed: u64,
+) -> Result<Outlined, Error> {
+    let way = &ways()[5];
     let detector = detector(run, model, way, &category.train, run.seed_value() + seed + 1)?;
     let (_, flags) = maps(run, way, &detector, &category.test.values)?;
     let share = |good: bool| {
@@ -295,7 +190,7 @@ fn of_category(
          found pixels; columns with FPR ≤ .3 are cut there as well and divided by it."
     );
     let mut table = Table::new(name, caption, head);
-    for (way, found) in WAYS.iter().zip(found) {
+    for (way, found) in ways().into_iter().zip(found) {
         table.row(std::iter::once(Cell::from(way.name)).chain(found.located.cells()));
     }
     page.table(table);
@@ -309,7 +204,7 @@ fn of_category(
                 Ok((*i, map.map_err(|e| refused(e.to_string()))?))
             })
             .collect();
-        let title = format!("{name}: {}", WAYS[place].name);
+        let title = format!("{name}: {}", ways()[place].name);
         let figure = category.test.panels(&shown?, found.threshold, &title)?;
         page.figure(
             format!("{name}-{short}"),
@@ -344,20 +239,20 @@ fn means(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)])
     page.heading("Means over categories");
     let head = ["map", "categories", "number"].into_iter().chain(columns());
     let mut table = Table::new("means", "Means over the categories that were there.", head);
-    for (place, way) in WAYS.iter().enumerate() {
+    for (place, way) in ways().iter().enumerate() {
         for (group, belongs) in groups {
             let of: Vec<Located> =
                 all.iter().filter(|a| belongs(&a.0)).map(|a| a.1[place].located).collect();
             if !of.is_empty() {
-                let first = [Cell::from(way.name), Cell::from(group), Cell::from(of.len())];
+                let first =
+                    [Cell::from(way.name.as_str()), Cell::from(group), Cell::from(of.len())];
                 table.row(first.into_iter().chain(Located::mean(&of).cells()));
             }
         }
     }
     page.table(table);
-    let mean = |place: usize| {
-        Located::mean(&all.iter().map(|a| a.1[place].located).collect::<Vec<_>>())
-    };
+    let mean =
+        |place: usize| Located::mean(&all.iter().map(|a| a.1[place].located).collect::<Vec<_>>());
     let paper = mean(0);
     let why = format!(
         "{} of 15 categories; another classifier; the score is that of photographs in general (dct:generic) in place \
@@ -371,9 +266,8 @@ fn means(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)])
 }
 
 fn claims(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)]) {
-    let mean = |place: usize| {
-        Located::mean(&all.iter().map(|a| a.1[place].located).collect::<Vec<_>>())
-    };
+    let mean =
+        |place: usize| Located::mean(&all.iter().map(|a| a.1[place].located).collect::<Vec<_>>());
     let said = |l: &Located| {
         format!(
             "pixel AUROC {:.3}, AUPRO {:.3}, image AUROC {:.3}",

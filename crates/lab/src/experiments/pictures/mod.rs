@@ -1,5 +1,7 @@
 //! Pictures with marked places, maps of them, and how well the maps find the places.
 
+mod category;
+mod defects;
 mod measure;
 mod planes;
 mod ways;
@@ -9,6 +11,8 @@ use taste_report::{Heatmap, Image, Panel, Scale};
 
 use crate::Error;
 
+pub(super) use category::{Category, categories};
+pub(super) use defects::{DEFECTS, marked};
 pub(super) use measure::{Located, columns, measure};
 pub(super) use planes::{blurred, resized};
 pub(super) use ways::{Way, detector, maps};
@@ -31,7 +35,7 @@ pub(super) struct Pictures {
 
 impl Pictures {
     /// One picture: channels × height × width.
-    fn picture(&self, at: usize) -> Option<ArrayView3<'_, f32>> {
+    pub(super) fn picture(&self, at: usize) -> Option<ArrayView3<'_, f32>> {
         self.values.index_axis(Axis(0), at).into_dimensionality::<Ix3>().ok()
     }
 

@@ -12,15 +12,33 @@ use crate::{Error, Run, error::refused};
 const AT_ONCE: usize = 8;
 
 /// A way to make maps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Way {
     /// What the page calls it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The method, as a user writes it, and options beside it.
-    pub(crate) method: &'static str,
-    pub(crate) options: &'static [(&'static str, &'static str)],
+    pub(crate) method: String,
+    pub(crate) options: Vec<(String, String)>,
     /// The deviation of the blur that its maps get, in pixels; 0 for none.
     pub(crate) blur: f64,
+}
+
+impl Way {
+    /// A method of the product.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        method: &str,
+        options: &[(&str, &str)],
+        blur: f64,
+    ) -> Self {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self { name: name.into(), method: method.to_owned(), options: options.collect(), blur }
+    }
+
+    /// What its results depend on.
+    pub(crate) fn facts(&self) -> (&str, &[(String, String)], f64) {
+        (&self.method, &self.options, self.blur)
+    }
 }
 
 /// A detector with maps, from these pictures.
@@ -32,8 +50,8 @@ pub(crate) fn detector(
     seed: u64,
 ) -> Result<Detector, Error> {
     let named =
-        way.options.iter().fold(Named::new(), |named, (name, value)| named.with(name, *value));
-    let method = taste_catalog::method(way.method, &named)?;
+        way.options.iter().fold(Named::new(), |named, (name, value)| named.with(name, value));
+    let method = taste_catalog::method(&way.method, &named)?;
     let settings = Settings { map: Some(true), seed, alpha: 0.1, ..Settings::default() };
     let progress = run.progress();
     let fit = Fit::new(model, method).settings(settings).engine(run.engine_used().clone());
@@ -62,7 +80,7 @@ pub(crate) fn maps(
             found.push(if way.blur > 0.0 { blurred(&map, way.blur) } else { map });
         }
         flags.extend(scores.flag);
-        run.tell(way.name, found.len(), total)?;
+        run.tell(&way.name, found.len(), total)?;
     }
     Ok((found, flags))
 }
