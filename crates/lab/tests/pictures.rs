@@ -141,7 +141,8 @@ fn archives(root: &Path) {
         let mut file = GzEncoder::new(fs::File::create(path).expect("a file"), Compression::fast());
         file.write_all(bytes).and_then(|()| file.finish().map(|_| ())).expect("written");
     };
-    let (mut digits, mut photographs) = (vec![0, 0, 8, 3, 0, 0, 0, 140, 0, 0, 0, 28, 0, 0, 0, 28], Vec::new());
+    let (mut digits, mut photographs) =
+        (vec![0, 0, 8, 3, 0, 0, 0, 140, 0, 0, 0, 28, 0, 0, 0, 28], Vec::new());
     for _ in 0..140 {
         digits.extend(stripes(&mut random, 28).pixels().map(|p| p.0[0]));
         let picture = stripes(&mut random, 32);

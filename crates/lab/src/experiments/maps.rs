@@ -74,7 +74,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     );
     let mut all = Vec::new();
     for (name, path, model) in sets {
-        let model = Model::open(&run.model_path(model)?).map_err(taste_engine::Error::from)?;
+        let model = Model::open(&run.model_path(model)?)?;
         let shape = model.draft(&Request::default())?.sample_shape();
         let good = some(&run.data_path(path)?, &shape, train + test)?;
         let [fit, fresh] = [(0, train), (train, train + test)]

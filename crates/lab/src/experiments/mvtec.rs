@@ -1,4 +1,4 @@
-//! MVTec AD: where the maps of the paper, and evidence maps, see the defects of products.
+//! `MVTec` AD: where the maps of the paper, and evidence maps, see the defects of products.
 
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ struct Outlined {
 }
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
-    let model = Model::open(&run.model_path(MODEL)?).map_err(taste_engine::Error::from)?;
+    let model = Model::open(&run.model_path(MODEL)?)?;
     let shape = model.draft(&Request::default())?.sample_shape();
     let folders = categories(&run.data_path("mvtec")?)?;
     let splits = run.pick(8, 2, 1);
@@ -231,18 +231,17 @@ fn of_category(
 /// Means over textures, objects and all.
 fn means(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)]) {
     let is_texture = |name: &str| TEXTURES.contains(&name);
-    let groups: [(&str, &dyn Fn(&str) -> bool); 3] = [
-        ("textures", &|name| is_texture(name)),
-        ("objects", &|name| !is_texture(name)),
-        ("all", &|_| true),
-    ];
+    let groups = [("textures", Some(true)), ("objects", Some(false)), ("all", None)];
     page.heading("Means over categories");
     let head = ["map", "categories", "number"].into_iter().chain(columns());
     let mut table = Table::new("means", "Means over the categories that were there.", head);
     for (place, way) in ways().iter().enumerate() {
-        for (group, belongs) in groups {
-            let of: Vec<Located> =
-                all.iter().filter(|a| belongs(&a.0)).map(|a| a.1[place].located).collect();
+        for (group, wanted) in groups {
+            let of: Vec<Located> = all
+                .iter()
+                .filter(|a| wanted.is_none_or(|w| is_texture(&a.0) == w))
+                .map(|a| a.1[place].located)
+                .collect();
             if !of.is_empty() {
                 let first =
                     [Cell::from(way.name.as_str()), Cell::from(group), Cell::from(of.len())];

@@ -37,7 +37,7 @@ const PRODUCTS: &str = "efficientnet_lite0.onnx";
 const SMALL: &str = "cifar10_resnet20.onnx";
 const DDPM: &str = "cifar10_ddpm_small.onnx";
 
-/// Times, with the deviation of the noise over the scale of the data, σ_t/√ᾱ_t, for pictures in −1..1.
+/// Times, each with the deviation of its noise over the scale of the data, for pictures in −1..1.
 const TIMES: [(u32, f64); 6] = [
     (1, 0.014_84),
     (10, 0.046_885),
@@ -47,6 +47,9 @@ const TIMES: [(u32, f64); 6] = [
     (200, 0.723_591),
 ];
 
+/// One of the sets.
+type Of = fn(&Found) -> &Located;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     products: Located,
@@ -55,8 +58,8 @@ struct Found {
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
     let times = &TIMES[..run.pick(6, 6, 2)];
-    let products = Model::open(&run.model_path(PRODUCTS)?).map_err(taste_engine::Error::from)?;
-    let small = Model::open(&run.model_path(SMALL)?).map_err(taste_engine::Error::from)?;
+    let products = Model::open(&run.model_path(PRODUCTS)?)?;
+    let small = Model::open(&run.model_path(SMALL)?)?;
     let shape = products.draft(&Request::default())?.sample_shape();
     let folder = categories(&run.data_path("mvtec")?)?.swap_remove(0);
     let category = Category::open(&folder, &shape, run.pick(usize::MAX, 8, 3))?;
@@ -150,7 +153,7 @@ fn page(
          the noise of time t, which is the same smoothing of another density, and the map is the drift of the predicted \
          class's logit.",
     ));
-    let sets: [(&str, fn(&Found) -> &Located); 2] =
+    let sets: [(&str, Of); 2] =
         [("photographs", |f| &f.photographs), ("products", |f| &f.products)];
     let mut table = Table::new(
         "times",

@@ -118,20 +118,20 @@ impl Method for EvidenceMap {
         let shape = job.draft.sample_shape();
         let layout = Layout::of(&shape)?;
         if let Some(range) = photographs::known_range(&layout, job.data) {
-            return with_pixels(job, kind, Pixels::new(layout, &shape, range));
+            return with_pixels(job, kind, &Pixels::new(layout, &shape, range));
         }
         let watches = vec![Watch::input(RANGE, Gather::Range)];
         Ok(Step::pass("training samples", kind.splits()[0], watches, move |job, seen| {
             let range = photographs::pixel_range(&layout, job.data, seen.range(RANGE)?)?;
-            with_pixels(job, kind, Pixels::new(layout, &shape, range))
+            with_pixels(job, kind, &Pixels::new(layout, &shape, range))
         }))
     }
 }
 
-fn with_pixels(job: &mut Job<'_>, kind: Kind, pixels: Pixels) -> Result<Step, Error> {
+fn with_pixels(job: &mut Job<'_>, kind: Kind, pixels: &Pixels) -> Result<Step, Error> {
     match kind {
-        Kind::ZeroShot => own_places(job, &pixels),
-        Kind::Good | Kind::Batch => shared::fit(job, kind, &pixels),
+        Kind::ZeroShot => own_places(job, pixels),
+        Kind::Good | Kind::Batch => shared::fit(job, kind, pixels),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Categories of MVTec AD: good pictures to train on, test pictures of several kinds, and masks.
+//! Categories of `MVTec` AD: good pictures to train on, test pictures of several kinds, and masks.
 
 use std::{
     fs,
@@ -73,7 +73,7 @@ impl Category {
                 masks.into_iter().map(|mask| Picture { kind: kind.clone(), mask: Some(mask) }),
             );
         }
-        let views: Vec<_> = values.iter().map(ArrayD::view).collect();
+        let views: Vec<_> = values.iter().map(|part| part.view()).collect();
         let values = ndarray::concatenate(Axis(0), &views).map_err(|e| refused(e.to_string()))?;
         Ok(Self { train, test: Pictures { values, of } })
     }

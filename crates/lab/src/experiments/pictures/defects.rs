@@ -51,7 +51,7 @@ pub(crate) fn marked(good: &ArrayD<f32>, seed: u64) -> Pictures {
         }
         parts.push(values);
     }
-    let views: Vec<_> = parts.iter().map(ArrayD::view).collect();
+    let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     let values = ndarray::concatenate(Axis(0), &views).unwrap_or_else(|_| good.clone());
     Pictures { values, of }
 }
