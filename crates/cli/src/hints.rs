@@ -20,7 +20,21 @@ pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
     if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
         return Some(found);
     }
+    if let Some(found) = error.downcast_ref::<taste_serve::Error>().and_then(service) {
+        return Some(found.to_owned());
+    }
     from_flags(error, reading).map(str::to_owned)
+}
+
+/// What to do about a service that does not start.
+fn service(error: &taste_serve::Error) -> Option<&'static str> {
+    Some(match error {
+        taste_serve::Error::Open { .. } => ": --tokens FILE, or --open if that is meant",
+        taste_serve::Error::Monitor { source: taste_monitor::Error::SeenByModel, .. } => {
+            ": --recalibrate N takes the first samples for the calibration"
+        }
+        _ => return None,
+    })
 }
 
 fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {

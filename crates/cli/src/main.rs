@@ -29,6 +29,7 @@ mod predictions;
 mod progress;
 mod reading;
 mod score;
+mod serve;
 mod sheet;
 mod shift;
 mod summary;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
+        Command::Serve(args) => serve::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
         Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
         Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),

@@ -10,6 +10,7 @@ use taste_files::message::shape;
 
 use crate::{
     Chunk, Chunks, Error, Keep, Labels, Options, Problem, Samples, formats,
+    origin::Origin,
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
@@ -54,7 +55,20 @@ impl Dataset {
         } else {
             vec![formats::open_file(path, options)?]
         };
-        let name = standard::shown(path);
+        Self::of(standard::shown(path), sources, options)
+    }
+
+    /// Bytes of a file that came without one, under a name for messages.
+    pub(crate) fn from_bytes(
+        name: &str,
+        bytes: Arc<[u8]>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let source = formats::open_origin(Origin::memory(name, bytes), None, options)?;
+        Self::of(name.to_owned(), vec![source], options)
+    }
+
+    fn of(name: String, sources: Vec<Box<dyn Source>>, options: &Options) -> Result<Self, Error> {
         let prepared = |source: Box<dyn Source>| {
             let facts = source.facts();
             if let (Some(column), None, None) = (options.keep.first(), &facts.columns, &facts.taken)

@@ -17,6 +17,7 @@ mod inspect;
 mod list;
 mod renamed;
 mod run;
+mod serve;
 mod train;
 
 use clap::{Args, Parser, Subcommand};
@@ -38,6 +39,7 @@ pub(crate) use inspect::InspectArgs;
 pub(crate) use list::ListArgs;
 pub(crate) use renamed::notes as renamed_notes;
 pub(crate) use run::{EngineArgs, RunArgs};
+pub(crate) use serve::{LogFormat, ServeArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
 };
@@ -58,6 +60,7 @@ Examples:
   taste fit --model clf.onnx --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
+  taste serve detector.onnx --state state               over HTTP, with monitors and a dashboard
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
@@ -85,6 +88,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainArgs>),
     Evaluate(Box<EvaluateArgs>),
     Bench(Box<BenchArgs>),
+    Serve(Box<ServeArgs>),
     Edit(EditArgs),
     Attack(Box<AttackArgs>),
     Corrupt(Box<CorruptArgs>),
