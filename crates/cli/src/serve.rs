@@ -9,7 +9,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use taste_serve::{App, Server, Settings, Source, Stop, Tokens, Watching};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
@@ -86,22 +85,50 @@ pub(crate) fn serve(
 
 /// SIGTERM ends the service with a drain, Ctrl-C without; the second of them at once.
 fn watch_signals(stop: Stop, drain: Duration) -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = Terminate::new()?;
     tokio::spawn(async move {
         let drain = tokio::select! {
-            _ = terminate.recv() => drain,
-            _ = interrupt.recv() => Duration::ZERO,
+            () = terminate.wait() => drain,
+            _ = tokio::signal::ctrl_c() => Duration::ZERO,
         };
         stop.after(drain);
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            () = terminate.wait() => {}
+            _ = tokio::signal::ctrl_c() => {}
         }
         // What was acknowledged is durable, so nothing is lost.
         std::process::exit(130);
     });
     Ok(())
+}
+
+/// The signal that asks programs to end, where the system has one.
+struct Terminate {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Terminate {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { signal: signal(SignalKind::terminate())? })
+    }
+
+    #[cfg(unix)]
+    async fn wait(&mut self) {
+        self.signal.recv().await;
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn wait(&mut self) {
+        std::future::pending::<()>().await;
+    }
 }
 
 fn start_log(format: LogFormat, requests: bool, quiet: bool) {

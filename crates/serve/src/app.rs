@@ -46,7 +46,8 @@ impl Source {
         let stem = || self.path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or_else(stem).unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.is_empty() || name.len() > 100 || !name.chars().all(plain) || name.starts_with('.') {
+        if name.is_empty() || name.len() > 100 || !name.chars().all(plain) || name.starts_with('.')
+        {
             return Err(Error::Name(format!(
                 "{name:?} can't be a part of an address: letters, digits, - . and _ can"
             )));
@@ -170,7 +171,8 @@ impl App {
 
     /// Detectors that are served without a monitor, and why.
     pub fn not_monitored(&self) -> Vec<(String, String)> {
-        let named = |served: &Arc<Served>| Some((served.model.name.clone(), served.not_watched.clone()?));
+        let named =
+            |served: &Arc<Served>| Some((served.model.name.clone(), served.not_watched.clone()?));
         self.served.iter().filter_map(named).collect()
     }
 
@@ -182,8 +184,8 @@ impl App {
         })
     }
 
-    /// Scores and counts what is left, and writes what the monitors know.
-    pub(crate) fn finish(&self) {
+    /// Scores and counts what is left, and writes what the monitors know. Requests that come later are refused.
+    pub fn end(&self) {
         self.served.iter().for_each(|served| served.queue.close());
         for served in &self.served {
             let counting = served.counting.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -168,10 +168,9 @@ impl Access {
         };
         match role {
             Some(role) if role.may(needs) => Ok(()),
-            Some(_) => Err(Refusal::client(
-                StatusCode::FORBIDDEN,
-                "the token's role does not allow this",
-            )),
+            Some(_) => {
+                Err(Refusal::client(StatusCode::FORBIDDEN, "the token's role does not allow this"))
+            }
             None => Err(Refusal::client(
                 StatusCode::UNAUTHORIZED,
                 "a token is needed: Authorization: Bearer TOKEN",

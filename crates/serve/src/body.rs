@@ -115,7 +115,8 @@ fn unpack(
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         let read = reader.read(&mut piece);
-        let read = read.map_err(|e| Refusal::invalid(format!("the body can't be unpacked: {e}")))?;
+        let read =
+            read.map_err(|e| Refusal::invalid(format!("the body can't be unpacked: {e}")))?;
         if read == 0 {
             return Ok((bytes, held));
         }

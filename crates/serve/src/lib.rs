@@ -45,6 +45,6 @@ mod time;
 pub use app::{App, Source, Watching};
 pub use auth::{Role, Tokens};
 pub use error::{Error, ErrorKind};
-pub use routes::router;
+pub use routes::{paths, router};
 pub use server::{Server, Stop};
 pub use settings::{Limits, Settings};

@@ -40,8 +40,8 @@ impl Model {
             path: path.to_owned(),
             source: Box::new(e),
         };
-        let bytes = std::fs::read(path)
-            .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
         let sha256 = crate::digest::hex(&crate::digest::sha256(&bytes));
         drop(bytes);
         let detector = Detector::open(path).map_err(unread)?;
@@ -134,7 +134,10 @@ impl Model {
         for fed in &self.fed {
             let mut own = tensors.iter().filter(|t| t.name == fed.name);
             let (Some(tensor), None) = (own.next(), own.next()) else {
-                return Err(Refusal::invalid(format!("the input {:?} must be given once", fed.name)));
+                return Err(Refusal::invalid(format!(
+                    "the input {:?} must be given once",
+                    fed.name
+                )));
             };
             let width: usize = fed.shape.iter().product();
             let found = tensor.shape.first().copied().unwrap_or(1);

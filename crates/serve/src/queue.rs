@@ -181,9 +181,9 @@ impl Worker {
             while let Some(first) = state.waiting.front() {
                 let more = first.job.samples.shape()[0];
                 // Maps are computed by another session, and a request may be larger than a batch.
-                let fits = taken.first().is_none_or(|t| {
-                    rows + more <= self.batch && t.job.map == first.job.map
-                });
+                let fits = taken
+                    .first()
+                    .is_none_or(|t| rows + more <= self.batch && t.job.map == first.job.map);
                 if !fits {
                     break;
                 }
@@ -256,7 +256,8 @@ impl Worker {
                 self.metrics.dropped.add((rows - start) as u64);
                 return Err(Refusal::late());
             }
-            let part = samples.slice_axis(Axis(0), Slice::from(start..rows.min(start + self.batch)));
+            let part =
+                samples.slice_axis(Axis(0), Slice::from(start..rows.min(start + self.batch)));
             parts.push(self.timed(&part.to_owned(), map).map_err(Refusal::failed)?);
         }
         Ok(joined(parts))

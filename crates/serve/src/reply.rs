@@ -18,7 +18,8 @@ pub(crate) fn packed(asked: &HeaderMap, body: Vec<u8>) -> (Vec<u8>, Option<Heade
     let takes = |name: &str| {
         accepted.split(',').any(|one| {
             let (encoding, weight) = one.split_once(';').unwrap_or((one, ""));
-            let refused = weight.trim().trim_start_matches("q=").parse::<f32>().is_ok_and(|q| q <= 0.0);
+            let refused =
+                weight.trim().trim_start_matches("q=").parse::<f32>().is_ok_and(|q| q <= 0.0);
             encoding.trim().eq_ignore_ascii_case(name) && !refused
         })
     };

@@ -59,6 +59,11 @@ fn table() -> Vec<(&'static str, Needs, Handler)> {
     ]
 }
 
+/// All paths, with names in braces.
+pub fn paths() -> Vec<&'static str> {
+    table().into_iter().map(|row| row.0).collect()
+}
+
 /// The whole service.
 pub fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();

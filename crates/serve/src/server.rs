@@ -166,7 +166,7 @@ impl Server {
             tasks.abort_all();
         }
         let finishing = Arc::clone(&app);
-        let _ = tokio::task::spawn_blocking(move || finishing.finish()).await;
+        let _ = tokio::task::spawn_blocking(move || finishing.end()).await;
         tracing::info!("ended");
     }
 }

@@ -57,9 +57,9 @@ pub(super) fn evidence(view: &View) -> String {
         words::evidence(peak),
         words::evidence(view.log_threshold)
     );
-    let rows = thinned(&view.series).into_iter().map(|p| {
-        vec![count(p.at.sample), words::moment(p.at.time), words::evidence(p.log.1)]
-    });
+    let rows = thinned(&view.series)
+        .into_iter()
+        .map(|p| vec![count(p.at.sample), words::moment(p.at.time), words::evidence(p.log.1)]);
     Drawn {
         id: "evidence",
         heading: "Evidence by sample",
@@ -110,9 +110,9 @@ pub(super) fn evidence_in_time(view: &View) -> String {
         count(spans.len() as u64),
         count(busiest)
     );
-    let rows = thinned(spans).into_iter().map(|s| {
-        vec![words::moment(s.start), count(s.samples), words::evidence(s.log)]
-    });
+    let rows = thinned(spans)
+        .into_iter()
+        .map(|s| vec![words::moment(s.start), count(s.samples), words::evidence(s.log)]);
     Drawn {
         id: "time",
         heading: "Evidence in time",
@@ -141,14 +141,14 @@ pub(super) fn flagged(view: &View) -> String {
         .collect();
     let share = |flagged: u64, samples: u64| 100.0 * flagged as f64 / samples.max(1) as f64;
     let interval = |flagged: u64, samples: u64| {
-        clopper_pearson(flagged, samples, 0.95).map_or((0.0, 100.0), |i| (100.0 * i.low, 100.0 * i.high))
+        clopper_pearson(flagged, samples, 0.95)
+            .map_or((0.0, 100.0), |i| (100.0 * i.low, 100.0 * i.high))
     };
     let build = |[width, height]: [f64; 2]| {
         let points = joined.iter().map(|(x, f, n)| (*x, share(*f, *n)));
         let bands = joined.iter().map(|(_, f, n)| interval(*f, *n));
         let series = Series::new("", points).band(bands).markers();
-        let lines =
-            Lines::new("").axes(label, "flagged, in %").sized(width, height).series(series);
+        let lines = Lines::new("").axes(label, "flagged, in %").sized(width, height).series(series);
         match view.flagged.alpha {
             Some(alpha) => lines.level(100.0 * alpha, format!("{} expected", percent(alpha))),
             None => lines,
@@ -221,9 +221,8 @@ pub(super) fn scores(detector: &Detector, recent: &[f64]) -> String {
         let place = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
         sorted.get(place).map_or("–".to_owned(), |v| format!("{v:.3}"))
     };
-    let rows = [0.05, 0.25, 0.5, 0.75, 0.95].map(|share| {
-        vec![percent(share), quantile(&calibration, share), quantile(recent, share)]
-    });
+    let rows = [0.05, 0.25, 0.5, 0.75, 0.95]
+        .map(|share| vec![percent(share), quantile(&calibration, share), quantile(recent, share)]);
     Drawn {
         id: "scores",
         heading: "Scores",
@@ -297,9 +296,10 @@ pub(super) fn effects(
         let bars = shown.iter().map(|e| (e.name.clone(), e.effect));
         Bars::new("", bars).label("standard deviations from calibration").ranked(most).sized(width)
     };
-    let rows = shown.iter().take(MOST_ROWS).map(|e| {
-        vec![e.name.clone(), signed(e.effect), count(e.samples as u64)]
-    });
+    let rows = shown
+        .iter()
+        .take(MOST_ROWS)
+        .map(|e| vec![e.name.clone(), signed(e.effect), count(e.samples as u64)]);
     Some(
         Drawn {
             id,

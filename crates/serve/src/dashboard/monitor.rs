@@ -32,7 +32,10 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched, kind: Kind) -
         escape(&manifest.model.file)
     );
     main += &verdict(&view);
-    main += &format!("<dl class=\"facts wide-facts card\" id=\"facts\" data-live>{}</dl>\n", facts(&view));
+    main += &format!(
+        "<dl class=\"facts wide-facts card\" id=\"facts\" data-live>{}</dl>\n",
+        facts(&view)
+    );
     if live {
         main += &actions(&name, &view);
         main += &format!(
@@ -42,11 +45,14 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched, kind: Kind) -
         );
     }
     let recent = watched.recent();
-    main += &format!("<div class=\"grid\" id=\"figures\" data-live>{}</div>\n", drawn(served, &view, &recent));
+    main += &format!(
+        "<div class=\"grid\" id=\"figures\" data-live>{}</div>\n",
+        drawn(served, &view, &recent)
+    );
     drop(recent);
-    main += &format!("<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>\n", alarms(&view));
-    let said: String =
-        view.guarantee.iter().map(|s| format!("<p>{}</p>", escape(s))).collect();
+    main +=
+        &format!("<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>\n", alarms(&view));
+    let said: String = view.guarantee.iter().map(|s| format!("<p>{}</p>", escape(s))).collect();
     main += &format!(
         "<section class=\"card promise\" id=\"promise\" data-live><h2>What is guaranteed</h2>{said}\
          <dl class=\"facts\">{}</dl></section>\n",
@@ -88,7 +94,8 @@ fn carried(alarm: &Alarm) -> String {
 fn facts(view: &View) -> String {
     let alpha = view.flagged.alpha.map(|a| format!("{} expected", words::percent(a)));
     let effect = view.standing().map_or("–".to_owned(), |a| words::signed(a.effect) + " SD");
-    let first = view.first_time.map_or(String::new(), |t| format!("since {} UTC", words::moment(t)));
+    let first =
+        view.first_time.map_or(String::new(), |t| format!("since {} UTC", words::moment(t)));
     let lifetime = if view.lifetime_p_value < 0.001 {
         "below 0.001".to_owned()
     } else {
@@ -155,12 +162,14 @@ fn alarms(view: &View) -> String {
     let row = |alarm: &Alarm| {
         let standing = match (alarm.standing, &alarm.acknowledged) {
             (Standing::Firing, _) => "stands".to_owned(),
-            (Standing::Acknowledged, Some(by)) if by.note.is_empty() => format!("known to {}", by.by),
+            (Standing::Acknowledged, Some(by)) if by.note.is_empty() => {
+                format!("known to {}", by.by)
+            }
             (Standing::Acknowledged, Some(by)) => format!("known to {}: {}", by.by, by.note),
             (Standing::Acknowledged, None) => "known".to_owned(),
-            (Standing::Resolved, _) => alarm.resolved.map_or("over".to_owned(), |r| {
-                format!("over since {}", words::moment(r.at.time))
-            }),
+            (Standing::Resolved, _) => alarm
+                .resolved
+                .map_or("over".to_owned(), |r| format!("over since {}", words::moment(r.at.time))),
         };
         let reasons: Vec<String> = alarm
             .reasons
@@ -180,8 +189,16 @@ fn alarms(view: &View) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = view.alarms.iter().rev().take(50).map(row).collect();
-    let head =
-        ["alarm", "raised (UTC)", "at sample", "stream", "effect (SD)", "began", "carried by", "state"];
+    let head = [
+        "alarm",
+        "raised (UTC)",
+        "at sample",
+        "stream",
+        "effect (SD)",
+        "began",
+        "carried by",
+        "state",
+    ];
     table(&head, &rows)
 }
 

@@ -48,7 +48,10 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
     };
     let rows: Vec<Vec<String>> = view.worst.iter().map(row).collect();
     let head = ["sample", "time (UTC)", "score", "p-value", "flagged", "from"];
-    main += &format!("<section id=\"worst\" data-live><h2>As a table</h2>{}</section>\n", table(&head, &rows));
+    main += &format!(
+        "<section id=\"worst\" data-live><h2>As a table</h2>{}</section>\n",
+        table(&head, &rows)
+    );
     let streams = vec![format!("/v1/monitors/{}/stream", served.model.name)];
     Layout { title: "Worst samples", at: "", kind: Kind::Live, streams }.page(&main)
 }
@@ -57,12 +60,18 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
 fn card(model: &Model, worst: &Worst, sample: &ArrayD<f32>) -> Option<String> {
     let image = image(sample)?;
     let flagged = if worst.flagged { "flagged" } else { "not flagged" };
-    let score = if worst.score.is_finite() { format!("{:.2}", worst.score) } else { "none".to_owned() };
+    let score =
+        if worst.score.is_finite() { format!("{:.2}", worst.score) } else { "none".to_owned() };
     let title = format!("Sample {}", worst.at.sample);
     let mut panels = vec![Panel::image(image.clone()).caption("as it came")];
     let (mut scale, mut label) = (1.0, String::new());
     if let (Some(map), Some(facts)) = (map(model, sample), &model.detector.manifest().map) {
-        panels.push(Panel::map(map).over(image.in_grey()).outline(facts.threshold).caption("where it differs"));
+        panels.push(
+            Panel::map(map)
+                .over(image.in_grey())
+                .outline(facts.threshold)
+                .caption("where it differs"),
+        );
         (scale, label) = (facts.scale, "residual".to_owned());
     }
     let count = panels.len();
@@ -82,7 +91,8 @@ fn card(model: &Model, worst: &Worst, sample: &ArrayD<f32>) -> Option<String> {
 /// A sample as channels × height × width, or as height × width × channels.
 fn image(sample: &ArrayD<f32>) -> Option<Image> {
     let finite = || sample.iter().copied().filter(|v| v.is_finite());
-    let (low, high) = finite().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) =
+        finite().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     if low > high {
         return None;
     }

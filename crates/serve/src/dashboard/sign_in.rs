@@ -27,19 +27,22 @@ pub(super) fn page(app: &App, problem: Option<&str>) -> String {
              </section>\n"
         )
     } else {
-        "<h1>Sign in</h1><p>This service asks for no tokens. <a href=\"/\">To the monitors</a></p>".to_owned()
+        "<h1>Sign in</h1><p>This service asks for no tokens. <a href=\"/\">To the monitors</a></p>"
+            .to_owned()
     };
     Layout { title: "Sign in", at: "", kind: Kind::Live, streams: Vec::new() }.page(&main)
 }
 
 pub(super) async fn answer(app: &App, request: Request) -> Page {
     let (parts, body) = request.into_parts();
-    let (bytes, _held) = body::read(&parts.headers, body, &app.settings.limits, &app.memory).await?;
+    let (bytes, _held) =
+        body::read(&parts.headers, body, &app.settings.limits, &app.memory).await?;
     let form = String::from_utf8_lossy(&bytes);
     let token = form.split('&').find_map(|pair| pair.strip_prefix("token=")).map(decoded);
     let cookie = token.as_deref().and_then(|token| app.access.sign_in(token));
     let Some(cookie) = cookie else {
-        let mut response = html(&parts.headers, page(app, Some("No such token, or it may not look at pages.")));
+        let mut response =
+            html(&parts.headers, page(app, Some("No such token, or it may not look at pages.")));
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };

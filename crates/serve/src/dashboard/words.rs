@@ -19,7 +19,10 @@ pub(super) fn status(status: Status) -> (&'static str, &'static str, &'static st
 pub(super) fn verdict(view: &View) -> String {
     match (view.status, view.standing()) {
         (Status::Stopped, _) => {
-            format!("Nothing is counted any more: {}.", view.stopped.as_deref().unwrap_or("unknown"))
+            format!(
+                "Nothing is counted any more: {}.",
+                view.stopped.as_deref().unwrap_or("unknown")
+            )
         }
         (Status::Gathering, _) => view.guarantee.first().cloned().unwrap_or_default(),
         (_, Some(alarm)) => moved(alarm),
@@ -128,9 +131,12 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!((count(999), signed(-0.3)), ("999".to_owned(), "−0.30".to_owned()));
-        for (log, text) in
-            [(f64::NEG_INFINITY, "below 0.01"), (0.0, "1.00"), (9.3, "11 thousand"), (50.0, "10^22")]
-        {
+        for (log, text) in [
+            (f64::NEG_INFINITY, "below 0.01"),
+            (0.0, "1.00"),
+            (9.3, "11 thousand"),
+            (50.0, "10^22"),
+        ] {
             assert_eq!(evidence(log), text);
         }
         assert_eq!(moment(0), "1970-01-01 00:00:00");

@@ -63,9 +63,7 @@ fn described(model: &Model) -> Value {
         let datatype = if fed.whole { "INT64" } else { "FP32" };
         json!({ "name": fed.name, "datatype": datatype, "shape": shape(fed) })
     };
-    let output = |(name, datatype, sizes): &(String, &str, Vec<usize>)| {
-        json!({ "name": name, "datatype": datatype, "shape": open(sizes) })
-    };
+    let output = |(name, datatype, sizes): &(String, &str, Vec<usize>)| json!({ "name": name, "datatype": datatype, "shape": open(sizes) });
     json!({
         "name": model.name,
         "versions": [VERSION],
@@ -83,9 +81,7 @@ fn described(model: &Model) -> Value {
 }
 
 pub(crate) async fn index(State(app): State<Arc<App>>) -> Response {
-    let one = |served: &Arc<Served>| {
-        json!({ "name": served.model.name, "version": VERSION, "state": "READY", "reason": "" })
-    };
+    let one = |served: &Arc<Served>| json!({ "name": served.model.name, "version": VERSION, "state": "READY", "reason": "" });
     answer(&app.served.iter().map(one).collect::<Vec<_>>())
 }
 

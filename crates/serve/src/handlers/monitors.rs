@@ -88,7 +88,9 @@ pub(crate) async fn stream(
             Some((Ok::<_, Infallible>(event), (served, watched, changes, ending, false)))
         },
     );
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+        .into_response())
 }
 
 /// What is said of an alarm.

@@ -194,7 +194,8 @@ fn rows(model: &Model, scores: &Scores) -> Vec<Value> {
         }
         if let Some(prediction) = &scores.prediction {
             row["prediction"] = prediction.row(i).iter().map(|v| number(*v)).collect();
-            let best = prediction.row(i).iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            let best =
+                prediction.row(i).iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
             if let Some(class) = best.and_then(|(class, _)| classes.get(class)) {
                 row["class"] = class.clone().into();
             }

@@ -56,9 +56,7 @@ impl Histogram {
 
     /// For durations from a tenth of a millisecond to half a minute.
     pub(crate) fn seconds() -> Self {
-        Self::new(vec![
-            0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0,
-        ])
+        Self::new(vec![0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
     }
 
     /// What is no number counts as beyond all bounds, and not for the sum.

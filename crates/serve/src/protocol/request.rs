@@ -328,7 +328,9 @@ mod tests {
                 "end within a string",
             ),
             (
-                &input(r#""shape": [1], "datatype": "FP32", "parameters": {"binary_data_size": 4}"#),
+                &input(
+                    r#""shape": [1], "datatype": "FP32", "parameters": {"binary_data_size": 4}"#,
+                ),
                 b"12345678",
                 "belong to no input",
             ),

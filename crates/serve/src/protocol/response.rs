@@ -109,7 +109,12 @@ impl Values {
 
 /// A number as it is read: the shortest digits of single precision.
 pub(crate) fn number(value: f32) -> Value {
-    value.to_string().parse().ok().and_then(serde_json::Number::from_f64).map_or(Value::Null, Value::Number)
+    value
+        .to_string()
+        .parse()
+        .ok()
+        .and_then(serde_json::Number::from_f64)
+        .map_or(Value::Null, Value::Number)
 }
 
 #[cfg(test)]
