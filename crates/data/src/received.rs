@@ -69,7 +69,7 @@ pub fn from_images<B: AsRef<[u8]>>(
     }
     let Some((_, facts)) = known else { return Err(Error::new(name, "there are no pictures")) };
     let views: Vec<_> = samples.iter().map(|sample| sample.view()).collect();
-    let rows = stack(Axis(0), &views).expect("pictures of one size").into_dyn();
+    let rows = stack(Axis(0), &views).map_err(|e| Error::new(name, e.to_string()))?.into_dyn();
     Ok(Prepare::new(name, &facts, options)?.apply(rows))
 }
 

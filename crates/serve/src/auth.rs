@@ -114,7 +114,7 @@ impl Tokens {
 }
 
 /// How long a browser stays known.
-const SESSION: Duration = Duration::from_secs(12 * 3600);
+const SESSION: Duration = Duration::from_hours(12);
 /// No more browsers are known than that; the oldest is forgotten.
 const MOST_SESSIONS: usize = 1000;
 /// The name of the cookie.

@@ -91,7 +91,7 @@ impl Model {
                 }
             };
         }
-        self.columns(tensors)
+        self.columns(&tensors)
     }
 
     /// Samples that one tensor holds.
@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// Samples whose entries are spread over several tensors.
-    fn columns(&self, tensors: Vec<Tensor>) -> Result<ArrayD<f32>, Refusal> {
+    fn columns(&self, tensors: &[Tensor]) -> Result<ArrayD<f32>, Refusal> {
         let mut rows = None;
         let mut parts = Vec::with_capacity(self.fed.len());
         for fed in &self.fed {

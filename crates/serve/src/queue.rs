@@ -221,25 +221,22 @@ impl Worker {
 
     fn score(&self, jobs: Vec<Waiting>) {
         let map = jobs.first().is_some_and(|w| w.job.map);
-        match &jobs[..] {
-            [one] => {
-                let result = self.parts(one, map);
-                if let Some(waiting) = jobs.into_iter().next() {
-                    self.finish(waiting, result);
-                }
+        if let [one] = &jobs[..] {
+            let result = self.parts(one, map);
+            if let Some(waiting) = jobs.into_iter().next() {
+                self.finish(waiting, result);
             }
-            _ => {
-                let views: Vec<_> = jobs.iter().map(|w| w.job.samples.view()).collect();
-                let joined = ndarray::concatenate(Axis(0), &views).map_err(|e| e.to_string());
-                let result = joined.and_then(|all| self.timed(&all, map));
-                let mut start = 0;
-                for waiting in jobs {
-                    let end = start + waiting.job.samples.shape()[0];
-                    let own = result.as_ref().map(|scores| scores.rows(start, end));
-                    self.finish(waiting, own.map_err(|e| Refusal::failed(e.clone())));
-                    start = end;
-                }
-            }
+            return;
+        }
+        let views: Vec<_> = jobs.iter().map(|w| w.job.samples.view()).collect();
+        let joined = ndarray::concatenate(Axis(0), &views).map_err(|e| e.to_string());
+        let result = joined.and_then(|all| self.timed(&all, map));
+        let mut start = 0;
+        for waiting in jobs {
+            let end = start + waiting.job.samples.shape()[0];
+            let own = result.as_ref().map(|scores| scores.rows(start, end));
+            self.finish(waiting, own.map_err(|e| Refusal::failed(e.clone())));
+            start = end;
         }
     }
 

@@ -46,7 +46,7 @@ pub(crate) struct Recent {
 pub(crate) struct Effect {
     pub(crate) name: String,
     /// In standard deviations of calibration samples.
-    pub(crate) effect: f64,
+    pub(crate) deviations: f64,
     /// Samples that it rests on.
     pub(crate) samples: usize,
 }
@@ -64,8 +64,8 @@ impl Usual {
         let finite: Vec<f64> = values.filter(|v| v.is_finite()).map(f64::from).collect();
         let mean = finite.iter().sum::<f64>() / finite.len().max(1) as f64;
         let moved = if finite.is_empty() { 0.0 } else { mean - self.mean };
-        let effect = if moved == 0.0 { 0.0 } else { moved / self.deviation };
-        Effect { name: self.name.clone(), effect, samples: finite.len() }
+        let deviations = if moved == 0.0 { 0.0 } else { moved / self.deviation };
+        Effect { name: self.name.clone(), deviations, samples: finite.len() }
     }
 }
 
@@ -162,9 +162,9 @@ impl Recent {
     pub(crate) fn reasons(&self) -> Vec<Reason> {
         let mut effects = self.terms();
         effects.extend(self.columns());
-        effects.retain(|e| e.effect.is_finite() && e.samples > 0);
-        effects.sort_by(|a, b| b.effect.abs().total_cmp(&a.effect.abs()));
+        effects.retain(|e| e.deviations.is_finite() && e.samples > 0);
+        effects.sort_by(|a, b| b.deviations.abs().total_cmp(&a.deviations.abs()));
         effects.truncate(5);
-        effects.into_iter().map(|e| Reason { name: e.name, effect: e.effect }).collect()
+        effects.into_iter().map(|e| Reason { name: e.name, effect: e.deviations }).collect()
     }
 }

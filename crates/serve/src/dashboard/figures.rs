@@ -21,7 +21,7 @@ const TEN: f64 = std::f64::consts::LN_10;
 fn thinned<T: Clone>(all: &[T]) -> Vec<T> {
     let step = all.len().div_ceil(MOST_ROWS).max(1);
     let mut kept: Vec<T> = all.iter().step_by(step).cloned().collect();
-    if (all.len().max(1) - 1) % step != 0 {
+    if !(all.len().max(1) - 1).is_multiple_of(step) {
         kept.extend(all.last().cloned());
     }
     kept
@@ -289,17 +289,17 @@ pub(super) fn effects(
     most: usize,
 ) -> Option<String> {
     let mut shown: Vec<&Effect> = effects.iter().filter(|e| e.samples > 0).collect();
-    shown.sort_by(|a, b| b.effect.abs().total_cmp(&a.effect.abs()));
+    shown.sort_by(|a, b| b.deviations.abs().total_cmp(&a.deviations.abs()));
     let first = shown.first()?;
-    let finding = format!("{what}: {} moved most, by {} SD.", first.name, signed(first.effect));
+    let finding = format!("{what}: {} moved most, by {} SD.", first.name, signed(first.deviations));
     let bars = |width: f64| {
-        let bars = shown.iter().map(|e| (e.name.clone(), e.effect));
+        let bars = shown.iter().map(|e| (e.name.clone(), e.deviations));
         Bars::new("", bars).label("standard deviations from calibration").ranked(most).sized(width)
     };
     let rows = shown
         .iter()
         .take(MOST_ROWS)
-        .map(|e| vec![e.name.clone(), signed(e.effect), count(e.samples as u64)]);
+        .map(|e| vec![e.name.clone(), signed(e.deviations), count(e.samples as u64)]);
     Some(
         Drawn {
             id,

@@ -97,10 +97,11 @@ impl Drawn<'_> {
 
 /// A table with a head; cells are text.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let head: String =
+    let head: Vec<String> =
         head.iter().map(|cell| format!("<th scope=\"col\">{}</th>", escape(cell))).collect();
+    let head = head.concat();
     let row = |cells: &Vec<String>| {
-        let cells: String = cells
+        let cells: Vec<String> = cells
             .iter()
             .map(|cell| {
                 let digits = cell.trim_start_matches(['+', '-', '−']);
@@ -109,7 +110,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
                 format!("<td{class}>{}</td>", escape(cell))
             })
             .collect();
-        format!("<tr>{cells}</tr>\n")
+        format!("<tr>{}</tr>\n", cells.concat())
     };
     let rows: String = rows.iter().map(row).collect();
     format!(

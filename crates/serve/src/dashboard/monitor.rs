@@ -1,5 +1,7 @@
 //! One monitor.
 
+use std::fmt::Write;
+
 use taste_monitor::{Alarm, Standing, Status, View};
 use taste_report::escape;
 
@@ -25,35 +27,45 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched, kind: Kind) -
         main += "<p class=\"crumbs\"><a href=\"/\">Monitors</a> <span aria-hidden=\"true\">/</span></p>\n";
     }
     let manifest = model.detector.manifest();
-    main += &format!(
+    let _ = write!(
+        main,
         "<h1>{name}</h1>\n<p class=\"lead\">{}, calibrated on {} samples. Model {}.</p>\n",
         escape(&manifest.method.written),
         words::count(model.detector.calibration().len() as u64),
         escape(&manifest.model.file)
     );
     main += &verdict(&view);
-    main += &format!(
+    let _ = write!(
+        main,
         "<dl class=\"facts wide-facts card\" id=\"facts\" data-live>{}</dl>\n",
         facts(&view)
     );
     if live {
         main += &actions(&name, &view);
-        main += &format!(
+        let _ = write!(
+            main,
             "<p class=\"links\"><a href=\"/monitors/{name}/samples\">Worst samples</a> \
              <a href=\"/v1/monitors/{name}/report\">As a file</a> \
              <a href=\"/v1/monitors/{name}\">As JSON</a></p>\n"
         );
     }
     let recent = watched.recent();
-    main += &format!(
+    let _ = write!(
+        main,
         "<div class=\"grid\" id=\"figures\" data-live>{}</div>\n",
         drawn(served, &view, &recent)
     );
     drop(recent);
-    main +=
-        &format!("<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>\n", alarms(&view));
-    let said: String = view.guarantee.iter().map(|s| format!("<p>{}</p>", escape(s))).collect();
-    main += &format!(
+    let _ = write!(
+        main,
+        "<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>\n",
+        alarms(&view)
+    );
+    let said: Vec<String> =
+        view.guarantee.iter().map(|s| format!("<p>{}</p>", escape(s))).collect();
+    let said = said.concat();
+    let _ = write!(
+        main,
         "<section class=\"card promise\" id=\"promise\" data-live><h2>What is guaranteed</h2>{said}\
          <dl class=\"facts\">{}</dl></section>\n",
         promise(&view)

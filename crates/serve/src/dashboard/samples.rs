@@ -1,5 +1,7 @@
 //! The worst samples.
 
+use std::fmt::Write;
+
 use ndarray::{Array2, ArrayD, ArrayView3, Axis, Ix2, Ix3};
 use taste_detector::over_channels;
 use taste_monitor::Worst;
@@ -35,7 +37,7 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
     } else if cards.is_empty() {
         main += "<p class=\"note\">None of these came since the service started, or they are no images.</p>\n";
     }
-    main += &format!("<div class=\"tiles\" id=\"tiles\" data-live>{cards}</div>\n");
+    let _ = write!(main, "<div class=\"tiles\" id=\"tiles\" data-live>{cards}</div>\n");
     let row = |worst: &Worst| {
         vec![
             words::count(worst.at.sample),
@@ -48,7 +50,8 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
     };
     let rows: Vec<Vec<String>> = view.worst.iter().map(row).collect();
     let head = ["sample", "time (UTC)", "score", "p-value", "flagged", "from"];
-    main += &format!(
+    let _ = write!(
+        main,
         "<section id=\"worst\" data-live><h2>As a table</h2>{}</section>\n",
         table(&head, &rows)
     );

@@ -129,7 +129,7 @@ pub(crate) async fn acknowledge(
         let mut monitor = watched.monitor();
         let standing = monitor.standing().map(|a| a.id);
         let alarm = alarm.or(standing).ok_or_else(|| Refusal::not_found("no alarm stands"))?;
-        monitor.acknowledge(alarm, &by, &note).map_err(refused)?;
+        monitor.acknowledge(alarm, &by, &note).map_err(|e| refused(&e))?;
         watched.tell(monitor.durable());
         Ok(())
     })
@@ -146,7 +146,7 @@ pub(crate) async fn restart(
     let watched = Arc::clone(watched(&served)?);
     body::on_the_side(move || {
         let mut monitor = watched.monitor();
-        monitor.restart().map_err(refused)?;
+        monitor.restart().map_err(|e| refused(&e))?;
         watched.tell(monitor.durable());
         Ok(())
     })
@@ -154,7 +154,7 @@ pub(crate) async fn restart(
     Ok(answer(&summary(&served)))
 }
 
-fn refused(error: Error) -> Refusal {
+fn refused(error: &Error) -> Refusal {
     match error {
         Error::NoAlarm(_) => Refusal::not_found(error.to_string()),
         _ => Refusal::unavailable(error.to_string()),

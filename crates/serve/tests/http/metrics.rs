@@ -59,7 +59,7 @@ async fn counts_follow_what_happened() {
         line.and_then(|l| l.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{series}"))
     };
     for (series, wanted) in [
-        ("taste_requests_total{detector=\"plane\",outcome=\"ok\"}", 1.0),
+        ("taste_requests_total{detector=\"plane\",outcome=\"ok\"}", 1f64),
         ("taste_requests_total{detector=\"plane\",outcome=\"invalid\"}", 1.0),
         ("taste_samples_total{detector=\"plane\"}", 3.0),
         ("taste_samples_flagged_total{detector=\"plane\"}", 2.0),
