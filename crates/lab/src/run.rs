@@ -194,6 +194,11 @@ impl<'a> Run<'a> {
         self.effort < Effort::Full
     }
 
+    /// Whether it is as little as shows that everything works.
+    pub(crate) fn is_least(&self) -> bool {
+        self.effort == Effort::Least
+    }
+
     /// How much is run, as a word.
     pub fn effort_name(&self) -> &'static str {
         self.effort.name()

@@ -1,7 +1,10 @@
 //! Every experiment: one file, one line.
 
+mod cifar;
+mod digits;
 mod numbers;
 mod plane;
+mod scored;
 mod signal;
 
 use crate::Experiment;
@@ -12,5 +15,8 @@ taste_choice::table! {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
         theory::EXPERIMENT,
+        mnist::EXPERIMENT,
+        mixed::EXPERIMENT,
+        cifar10::EXPERIMENT,
     }
 }
