@@ -19,7 +19,7 @@ use taste_engine::Model;
 
 pub use folder::Folder;
 pub use keys::{Key, fingerprint};
-pub use made::{Made, corrupted};
+pub use made::{Made, attacked, corrupted};
 pub use plan::Plan;
 pub use report::{Benchmarked, Failed, Judged};
 
