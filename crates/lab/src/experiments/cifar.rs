@@ -29,10 +29,14 @@ pub(super) const DATA: [Wanted; 7] = [
     Wanted::optional("isun", "iSUN, a folder of images"),
     Wanted::optional("places365", "Places365, a folder of images"),
 ];
-pub(super) const NETWORKS: [&str; 3] = ["resnet18.onnx", "cifar10_resnet20.onnx", "classifier.onnx"];
+pub(super) const NETWORKS: [&str; 3] =
+    ["resnet18.onnx", "cifar10_resnet20.onnx", "classifier.onnx"];
 pub(super) const DIFFUSION: &str = "cifar10_ddpm_small.onnx";
 pub(super) const MODELS: [Wanted; 4] = [
-    Wanted::optional(NETWORKS[0], "a classifier of CIFAR-10; the first of these three that is there is taken"),
+    Wanted::optional(
+        NETWORKS[0],
+        "a classifier of CIFAR-10; the first of these three that is there is taken",
+    ),
     Wanted::optional(NETWORKS[1], "a ResNet-20 for CIFAR-10"),
     Wanted::optional(NETWORKS[2], "any other classifier of CIFAR-10"),
     Wanted::optional(DIFFUSION, "a noise predictor for CIFAR-10, for the full run"),
@@ -113,7 +117,15 @@ impl Cifar {
         let plain = Options { sample_shape: options.sample_shape.clone(), ..Options::default() };
         let recipes = attacks::recipes(attack_list)?;
         let attacks = (&recipes[..], run.seed_value());
-        made.extend(attacked(&folder, &victim, &clean, &Bounds::default(), attacks, &plain, &progress)?);
+        made.extend(attacked(
+            &folder,
+            &victim,
+            &clean,
+            &Bounds::default(),
+            attacks,
+            &plain,
+            &progress,
+        )?);
         let open = |made: Made| -> Result<(Made, Dataset), Error> {
             let data = Dataset::open(&made.path, &made.options)?;
             Ok((made, data))
@@ -151,7 +163,9 @@ impl Cifar {
         let set = |name: &str, data, truth| Set { name: name.to_owned(), data, truth };
         let mut sets: Vec<Set<'_>> =
             self.made.iter().map(|(made, data)| set(&made.name, data, known)).collect();
-        sets.extend(firsts.iter().map(|(name, data)| set(name, data as &dyn Samples, Truth::Unknown)));
+        sets.extend(
+            firsts.iter().map(|(name, data)| set(name, data as &dyn Samples, Truth::Unknown)),
+        );
         let settings = Settings { map: Some(false), seed: run.seed_value(), ..Settings::default() };
         let benchmark = Benchmark {
             model: &self.model,
@@ -182,12 +196,19 @@ impl Cifar {
             ("clean images", format!("the first {} test images", self.labels.values().len())),
             (
                 "calibration",
-                format!("{} test images from number {CALIBRATION_FROM} on", self.counts.calibration),
+                format!(
+                    "{} test images from number {CALIBRATION_FROM} on",
+                    self.counts.calibration
+                ),
             ),
             ("fitted to", format!("{} training images", self.counts.training)),
             (
                 "shifted sets",
-                format!("{} of {} images at most", self.made.len() + self.others.len(), self.counts.images),
+                format!(
+                    "{} of {} images at most",
+                    self.made.len() + self.others.len(),
+                    self.counts.images
+                ),
             ),
         ]
     }
@@ -218,7 +239,11 @@ fn rows(name: &str, of: &dyn Samples, from: usize, to: usize) -> Result<InMemory
     gathered(name, of, chunks)
 }
 
-fn gathered(name: &str, of: &dyn Samples, chunks: taste_data::Chunks<'_>) -> Result<InMemory, Error> {
+fn gathered(
+    name: &str,
+    of: &dyn Samples,
+    chunks: taste_data::Chunks<'_>,
+) -> Result<InMemory, Error> {
     let (mut parts, mut labels) = (Vec::new(), Vec::new());
     for chunk in chunks {
         let chunk = chunk?;
@@ -226,7 +251,7 @@ fn gathered(name: &str, of: &dyn Samples, chunks: taste_data::Chunks<'_>) -> Res
         labels.extend(own);
         parts.push(chunk.values);
     }
-    let views: Vec<_> = parts.iter().map(ndarray::ArrayBase::view).collect();
+    let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
     let values = concatenate(Axis(0), &views)
         .map_err(|_| refused(format!("{}: too few images for {name}", of.name())))?;
     Ok(InMemory::new(name, values).with_labels(labels))
@@ -236,7 +261,10 @@ fn gathered(name: &str, of: &dyn Samples, chunks: taste_data::Chunks<'_>) -> Res
 fn training(data: &Path, options: &Options, count: usize) -> Result<InMemory, Error> {
     let paths = files(data, "data_batch")?;
     if paths.is_empty() {
-        return Err(refused(format!("{}: no file in it is called data_batch_1.bin", data.display())));
+        return Err(refused(format!(
+            "{}: no file in it is called data_batch_1.bin",
+            data.display()
+        )));
     }
     let train = Dataset::open_all(&paths, options)?;
     rows("training images", &train, 0, count)
@@ -265,7 +293,8 @@ fn others(run: &Run<'_>, options: &Options) -> Result<Vec<(String, Dataset)>, Er
             _ => None,
         };
         let plain = Dataset::open(&path, options);
-        let data = plain.or_else(|_| Dataset::open(&path, &Options { resize: size, ..options.clone() }))?;
+        let data = plain
+            .or_else(|_| Dataset::open(&path, &Options { resize: size, ..options.clone() }))?;
         found.push((format!("O/{name}"), data));
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! The table of the paper: methods on attacks, corruptions, perturbations and other data, under one rule.
 
 use taste_choice::Choice;
-use taste_report::{Bars, Matrix};
+use taste_report::{Bars, Matrix, Scale};
 
 use super::{
     cifar::{self, Cifar, Counts, Tried},
@@ -29,7 +29,10 @@ const STEIN: &str = "TASTE of the paper";
 const PAPER: [(&str, [f64; 10]); 7] = [
     ("MSP", [0.3575, 0.9656, 0.6124, 0.9109, 0.5978, 0.9210, 0.8032, 0.7878, 0.5734, 0.9127]),
     ("ODIN", [0.4895, 0.9436, 0.5499, 0.9013, 0.5478, 0.9222, 0.7644, 0.7756, 0.5598, 0.9018]),
-    ("Mahalanobis", [0.5819, 0.8388, 0.5880, 0.9181, 0.5620, 0.9435, 0.8188, 0.7195, 0.6060, 0.8846]),
+    (
+        "Mahalanobis",
+        [0.5819, 0.8388, 0.5880, 0.9181, 0.5620, 0.9435, 0.8188, 0.7195, 0.6060, 0.8846],
+    ),
     ("Energy", [0.3550, 0.9681, 0.6256, 0.8900, 0.6110, 0.9113, 0.8520, 0.6683, 0.5871, 0.9018]),
     ("kNN", [0.4645, 0.9591, 0.6151, 0.8977, 0.5956, 0.9223, 0.8288, 0.7023, 0.6006, 0.8957]),
     ("GSC", [0.5593, 0.9250, 0.6047, 0.8580, 0.5959, 0.8635, 0.7429, 0.7855, 0.6078, 0.8662]),
@@ -105,14 +108,19 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
 }
 
 fn score_words(score: &str) -> String {
-    if score.starts_with("ddpm") { format!("{}, t = 50", cifar::DIFFUSION) } else { score.to_owned() }
+    if score.starts_with("ddpm") {
+        format!("{}, t = 50", cifar::DIFFUSION)
+    } else {
+        score.to_owned()
+    }
 }
 
 fn figures(page: &mut Page, found: &[Scored]) -> Result<(), Error> {
     let present = present(found);
     let columns: Vec<String> =
         present.iter().map(|(_, name)| (*name).to_owned()).chain(["all sets".to_owned()]).collect();
-    let mut matrix = Matrix::new("Mean AUROC by group", columns).decimals(3);
+    let mut matrix =
+        Matrix::new("Mean AUROC by group", columns, Scale::sequential(0.3, 1.0)).decimals(3);
     for scored in found {
         let groups = present.iter().map(|(mark, _)| scored.mean_auroc(Some(mark), Rule::Fixed));
         let all = scored.mean_auroc(None, Rule::Fixed);
@@ -149,7 +157,8 @@ fn groups(page: &mut Page, found: &[Scored]) {
     marks.push((None, "all"));
     for scored in found {
         for (mark, name) in &marks {
-            let fpr = |which: usize, rule: Rule| scored.mean(*mark, |set| scored.fpr95(set, rule)[which]);
+            let fpr =
+                |which: usize, rule: Rule| scored.mean(*mark, |set| scored.fpr95(set, rule)[which]);
             let numbers = [
                 scored.mean_auroc(*mark, Rule::Fixed),
                 fpr(0, Rule::Fixed),
@@ -168,8 +177,11 @@ fn groups(page: &mut Page, found: &[Scored]) {
 /// The method `taste` with the set `full` against each baseline.
 fn comparisons(page: &mut Page, run: &Run<'_>, found: &[Scored]) {
     let head = ["against", "group", "difference of mean AUROC", "95 % interval"];
-    let mut table =
-        Table::new("paired", "taste with the set full less each other method, images drawn again in pairs", head);
+    let mut table = Table::new(
+        "paired",
+        "taste with the set full less each other method, images drawn again in pairs",
+        head,
+    );
     let draws = run.pick(999, 199, 19);
     let mut lost = Vec::new();
     let mut marks: Vec<(Option<&str>, &str)> =
@@ -179,10 +191,18 @@ fn comparisons(page: &mut Page, run: &Run<'_>, found: &[Scored]) {
         for (mark, name) in &marks {
             let [estimate, low, high] = paired(&found[0], other, *mark, draws, run.seed_value());
             if estimate <= 0.0 {
-                lost.push(format!("{} on {name} ({estimate:+.3}, {low:+.3} to {high:+.3})", other.method));
+                lost.push(format!(
+                    "{} on {name} ({estimate:+.3}, {low:+.3} to {high:+.3})",
+                    other.method
+                ));
             }
             let interval = format!("{low:+.3} to {high:+.3}");
-            table.row([other.method.as_str().into(), (*name).into(), (estimate, 3).into(), interval.into()]);
+            table.row([
+                other.method.as_str().into(),
+                (*name).into(),
+                (estimate, 3).into(),
+                interval.into(),
+            ]);
         }
     }
     page.heading("Paired differences");
@@ -220,7 +240,8 @@ fn comparisons(page: &mut Page, run: &Run<'_>, found: &[Scored]) {
             let of = |s: &&Scored| s.mean_auroc(None, rule);
             baselines.iter().map(of).fold(f64::NEG_INFINITY, f64::max)
         };
-        let (fixed, own) = (stein.mean_auroc(None, Rule::Fixed), stein.mean_auroc(None, Rule::Paper));
+        let (fixed, own) =
+            (stein.mean_auroc(None, Rule::Fixed), stein.mean_auroc(None, Rule::Paper));
         let verdict = match (fixed > best(Rule::Fixed), own > best(Rule::Fixed)) {
             (true, _) => Verdict::Holds,
             (false, true) => Verdict::Partly,
@@ -252,7 +273,15 @@ fn by_set(page: &mut Page, found: &[Scored]) {
     }
     page.heading("By set");
     page.table(table);
-    let head = ["set", "method", "auroc", "fpr95_id_positive", "fpr95_ood_positive", "auroc_paper_rule", "flagged"];
+    let head = [
+        "set",
+        "method",
+        "auroc",
+        "fpr95_id_positive",
+        "fpr95_ood_positive",
+        "auroc_paper_rule",
+        "flagged",
+    ];
     let mut table = Table::new("all", "Every metric of every method and set", head).in_file();
     for scored in found {
         for set in &scored.sets {
@@ -278,7 +307,8 @@ fn beside(page: &mut Page, found: &[Scored]) {
         let Some(scored) = found.iter().find(|s| s.method == name) else { continue };
         // The paper chose the tail by set for its own method alone.
         let rule = if name == STEIN { Rule::Paper } else { Rule::Fixed };
-        let marks = GROUPS.map(|(mark, words)| (Some(mark), words)).into_iter().chain([(None, "all")]);
+        let marks =
+            GROUPS.map(|(mark, words)| (Some(mark), words)).into_iter().chain([(None, "all")]);
         for (k, (mark, words)) in marks.enumerate() {
             let here = scored.mean_auroc(mark, rule);
             page.beside(format!("AUROC, {name}, {words}"), paper[2 * k], here, why);

@@ -26,7 +26,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         about: "MNIST mixed with Fashion-MNIST: accuracy and mean signal by share, power of the test at 5 %",
     },
     section: "appendix on mixed MNIST / Fashion-MNIST",
-    data: &[digits::DATA[0], digits::DATA[1], Wanted::needed(CLOTHES, "test images of Fashion-MNIST")],
+    data: &[
+        digits::DATA[0],
+        digits::DATA[1],
+        Wanted::needed(CLOTHES, "test images of Fashion-MNIST"),
+    ],
     models: &digits::MODELS,
     run,
 };
@@ -108,7 +112,7 @@ impl Residuals {
 }
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
-    let (count, held_out) = (run.pick(2000, 400, 20), run.pick(1500, 300, 120));
+    let (count, held_out) = (run.pick(2000, 400, 20), run.pick(1500, 300, 60));
     let clothes_count = usize::div_ceil(count, 2);
     run.plan(2 + 2 * DETECTORS.len());
     let digits = Digits::open(run)?;
@@ -117,10 +121,8 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     let score = digits.score_model();
     let detectors = Detectors::fit(run, &digits.model, &score, &DETECTORS, &calibration)?;
     let test = Dataset::open(&run.data_path(digits::TEST)?, &digits::options())?;
-    let clothes = Dataset::open(
-        &run.data_path(CLOTHES)?,
-        &Options { labels: false, ..digits::options() },
-    )?;
+    let clothes =
+        Dataset::open(&run.data_path(CLOTHES)?, &Options { labels: false, ..digits::options() })?;
     let mut found = Vec::new();
     for ((name, _), detector) in DETECTORS.iter().zip(detectors.iter()) {
         let facts = (count, held_out, detectors.digest());
@@ -144,7 +146,12 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     histograms(&mut page, &found[0])?;
     powers(&mut page, &found)?;
     page.fact("networks", digits.origin.clone());
-    page.fact("images", format!("{count} test digits, {clothes_count} clothes, {held_out} held-out training digits"));
+    page.fact(
+        "images",
+        format!(
+            "{count} test digits, {clothes_count} clothes, {held_out} held-out training digits"
+        ),
+    );
     Ok(page)
 }
 
@@ -154,14 +161,26 @@ fn mixtures(page: &mut Page, found: &[Residuals]) -> Result<(), Error> {
         .axes("share of digits", "mean residual")
         .right_axis("accuracy")
         .series(Series::new(DETECTORS[0].0, of(0).map(|(s, m)| (s, m.1))).markers())
-        .series(Series::new("accuracy", of(0).map(|(s, m)| (s, m.0))).markers().dashed().on_right());
+        .series(
+            Series::new("accuracy", of(0).map(|(s, m)| (s, m.0))).markers().dashed().on_right(),
+        );
     page.heading("By share");
-    page.figure("shares", &lines, "Clothes have no right answer among digits and count as errors.")?;
-    let head = ["share of digits", "accuracy", "mean residual, Langevin", "mean residual, first order"];
+    page.figure(
+        "shares",
+        &lines,
+        "Clothes have no right answer among digits and count as errors.",
+    )?;
+    let head =
+        ["share of digits", "accuracy", "mean residual, Langevin", "mean residual, first order"];
     let mut table = Table::new("shares", "Mixtures", head);
     for (k, (share, (accuracy, mean))) in of(0).into_iter().enumerate() {
         let first_order = of(1)[k].1.1;
-        table.row([(share, 2).into(), (accuracy, 3).into(), (mean, 4).into(), (first_order, 4).into()]);
+        table.row([
+            (share, 2).into(),
+            (accuracy, 3).into(),
+            (mean, 4).into(),
+            (first_order, 4).into(),
+        ]);
     }
     page.table(table);
     let means = of(0).map(|(_, m)| m.1);
@@ -188,7 +207,11 @@ fn histograms(page: &mut Page, found: &Residuals) -> Result<(), Error> {
         .group("digits", found.digits.iter().map(scaled))
         .group("clothes", found.clothes.iter().map(scaled));
     page.heading("Sample by sample");
-    page.figure("histogram", &histogram, "Langevin operator; both tails of clothes are heavy if the test is to work.")
+    page.figure(
+        "histogram",
+        &histogram,
+        "Langevin operator; both tails of clothes are heavy if the test is to work.",
+    )
 }
 
 fn powers(page: &mut Page, found: &[Residuals]) -> Result<(), Error> {

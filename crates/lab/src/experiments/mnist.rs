@@ -82,14 +82,17 @@ impl Found {
 /// The sets: pixels, then degrees.
 fn sizes(run: &Run<'_>) -> Vec<(Kind, f64)> {
     let pixels: &[i32] = run.pick(&[0, 2, 4, 6, 8, 10, 12], &[0, 2, 4, 6, 8, 10, 12], &[0, 4]);
-    let degrees: &[i32] =
-        run.pick(&[-90, -72, -54, -36, -18, 0, 18, 36, 54, 72], &[-90, -72, -54, -36, -18, 0, 18, 36, 54, 72], &[-90, 0]);
+    let degrees: &[i32] = run.pick(
+        &[-90, -72, -54, -36, -18, 0, 18, 36, 54, 72],
+        &[-90, -72, -54, -36, -18, 0, 18, 36, 54, 72],
+        &[-90, 0],
+    );
     let moved = pixels.iter().map(|p| (Kind::Moved, f64::from(*p)));
     moved.chain(degrees.iter().map(|d| (Kind::Turned, f64::from(*d)))).collect()
 }
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
-    let (count, held_out) = (run.pick(2000, 100, 8), run.pick(1500, 300, 120));
+    let (count, held_out) = (run.pick(2000, 100, 8), run.pick(1500, 300, 60));
     let sizes = sizes(run);
     run.plan(2 + DETECTORS.len() + sizes.len());
     let digits = Digits::open(run)?;
@@ -188,7 +191,9 @@ fn figures(page: &mut Page, found: &[Found]) -> Result<(), Error> {
             .level(0.0, "");
         let caption = match kind {
             Kind::Moved => "Bands are intervals of the mean, the error of the baseline included.",
-            Kind::Turned => "The same for angles. If the signal rose with the error, the lines would mirror each other.",
+            Kind::Turned => {
+                "The same for angles. If the signal rose with the error, the lines would mirror each other."
+            }
         };
         page.figure(name, &lines, caption)?;
     }
@@ -229,7 +234,10 @@ fn judge(page: &mut Page, found: &[Found]) {
     page.claim(
         "Translations up to 12 px leave the signal within its interval of zero (6.2)",
         verdict,
-        format!("{inside} of {} intervals hold zero{far}; accuracy falls by {lost:.3}", moved.len()),
+        format!(
+            "{inside} of {} intervals hold zero{far}; accuracy falls by {lost:.3}",
+            moved.len()
+        ),
     );
     let sizes: Vec<f64> = turned.iter().map(|f| f.signals[0].mean.abs()).collect();
     let signed: Vec<f64> = turned.iter().map(|f| f.signals[0].mean).collect();
@@ -287,9 +295,11 @@ fn table(page: &mut Page, found: &[Found]) {
     for (name, _) in DETECTORS {
         head.extend([name.to_owned(), format!("± ({name})")]);
     }
-    let mut table = Table::new("sets", "All sets: means less their baselines, and standard errors", head);
+    let mut table =
+        Table::new("sets", "All sets: means less their baselines, and standard errors", head);
     for f in found {
-        let signals = f.signals.iter().flat_map(|s| [Cell::Number(s.mean, 4), Cell::Number(s.error, 4)]);
+        let signals =
+            f.signals.iter().flat_map(|s| [Cell::Number(s.mean, 4), Cell::Number(s.error, 4)]);
         table.row([f.name().into(), (f.accuracy, 3).into()].into_iter().chain(signals));
     }
     page.heading("All numbers");

@@ -18,5 +18,7 @@ taste_choice::table! {
         mnist::EXPERIMENT,
         mixed::EXPERIMENT,
         cifar10::EXPERIMENT,
+        harm::EXPERIMENT,
+        ablation::EXPERIMENT,
     }
 }

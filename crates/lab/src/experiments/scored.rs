@@ -40,11 +40,6 @@ impl One {
         group_of(&self.name).unwrap_or("")
     }
 
-    /// The name without the mark of the group.
-    pub(super) fn plain(&self) -> &str {
-        self.name.split_once('/').map_or(&self.name, |(_, name)| name)
-    }
-
     pub(super) fn accuracy(&self) -> Option<f64> {
         let wrong = self.wrong.as_ref()?;
         Some(1.0 - wrong.iter().filter(|w| **w).count() as f64 / wrong.len().max(1) as f64)
@@ -77,7 +72,9 @@ impl Scored {
         let clean = all.next().ok_or_else(|| refused("no clean images were scored"))?;
         let sets = all.collect();
         let calibration = match &judged.detector {
-            Some(path) => Detector::open(path)?.calibration().iter().map(|s| f64::from(*s)).collect(),
+            Some(path) => {
+                Detector::open(path)?.calibration().iter().map(|s| f64::from(*s)).collect()
+            }
             None => Vec::new(),
         };
         let seconds_per_sample = judged.seconds_per_sample;
@@ -93,7 +90,7 @@ impl Scored {
     pub(super) fn fpr95(&self, set: &One, rule: Rule) -> [f64; 2] {
         let (clean, shifted) = self.under(set, rule);
         let ranked = Ranked::new(&clean, &shifted);
-        [Convention::IdPositive, Convention::OodPositive]
+        [Convention::InsidePositive, Convention::OutsidePositive]
             .map(|c| ranked.false_positive_rate(0.95, c).unwrap_or(f64::NAN))
     }
 
@@ -155,10 +152,17 @@ impl Scored {
 
 /// The difference of mean AUROC between two methods over the sets of a group, with its interval at 95 % by drawing images
 /// again: the same ones for both methods, and for clean images and all sets that are made of them.
-pub(super) fn paired(a: &Scored, b: &Scored, mark: Option<&str>, draws: usize, seed: u64) -> [f64; 3] {
+pub(super) fn paired(
+    a: &Scored,
+    b: &Scored,
+    mark: Option<&str>,
+    draws: usize,
+    seed: u64,
+) -> [f64; 3] {
     let difference = |clean: &[usize], others: &dyn Fn(&One) -> Vec<usize>| {
         let mean = |of: &Scored| {
-            let pick = |scores: &[f64], at: &[usize]| at.iter().map(|i| scores[*i]).collect::<Vec<_>>();
+            let pick =
+                |scores: &[f64], at: &[usize]| at.iter().map(|i| scores[*i]).collect::<Vec<_>>();
             let inside = pick(&of.clean.scores, clean);
             of.mean(mark, |set| {
                 auroc(&inside, &pick(&set.scores, &others(set))).unwrap_or(f64::NAN)

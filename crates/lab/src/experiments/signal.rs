@@ -28,7 +28,8 @@ impl Detectors {
     ) -> Result<Self, Error> {
         let network = |text: &str| text.strip_prefix("onnx:").map(std::fs::read).transpose();
         let score = network(score_model).map_err(|e| refused(format!("{score_model}: {e}")))?;
-        let score = score.map_or_else(|| score_model.to_owned(), |bytes| taste_onnx::sha256(&bytes));
+        let score =
+            score.map_or_else(|| score_model.to_owned(), |bytes| taste_onnx::sha256(&bytes));
         let about = (model.onnx().sha256(), score, held_out.len()?);
         let mut list = Vec::new();
         for (name, options) in wanted {
