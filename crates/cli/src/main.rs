@@ -21,6 +21,7 @@ mod input;
 mod inspect;
 mod list;
 mod look;
+mod monitor;
 mod ops;
 mod output;
 mod pages;
@@ -87,9 +88,11 @@ fn main() -> ExitCode {
         }
     };
     let reading = match &cli.command {
-        Command::Score(_) | Command::Test(_) | Command::Explain(_) | Command::Evaluate(_) => {
-            Reading::Detector
-        }
+        Command::Score(_)
+        | Command::Test(_)
+        | Command::Explain(_)
+        | Command::Monitor(_)
+        | Command::Evaluate(_) => Reading::Detector,
         _ => Reading::Flags,
     };
     let arguments: Vec<String> =
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Score(args) => score::run(args),
         Command::Test(args) => shift::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Monitor(args) => monitor::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),

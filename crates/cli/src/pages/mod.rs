@@ -3,12 +3,14 @@
 mod bench;
 mod evaluate;
 mod fit;
+mod monitor;
 mod score;
 mod test;
 
 pub(crate) use bench::bench;
 pub(crate) use evaluate::evaluate;
 pub(crate) use fit::fit;
+pub(crate) use monitor::monitor;
 pub(crate) use score::Scored;
 pub(crate) use test::test;
 
