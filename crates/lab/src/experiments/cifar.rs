@@ -147,7 +147,7 @@ impl Cifar {
         for named in methods {
             let started = run.begin(&format!("method {}", named.name), false)?;
             let judged = self.judge_one(run, named, &firsts)?;
-            all.push(Scored::of(&named.name, judged)?);
+            all.push(Scored::of(&named.name, &judged)?);
             run.end(started);
         }
         Ok(all)

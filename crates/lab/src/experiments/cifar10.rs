@@ -98,6 +98,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     figures(&mut page, &found)?;
     groups(&mut page, &found);
     comparisons(&mut page, run, &found);
+    strongest(&mut page, &found);
     by_set(&mut page, &found);
     beside(&mut page, &found);
     for (name, fact) in cifar.facts() {
@@ -232,6 +233,10 @@ fn comparisons(page: &mut Page, run: &Run<'_>, found: &[Scored]) {
             awareness.unwrap_or(f64::NAN)
         ),
     );
+}
+
+/// The paper's claim about its own method.
+fn strongest(page: &mut Page, found: &[Scored]) {
     let stein = found.iter().find(|s| s.method == STEIN);
     let baselines: Vec<&Scored> =
         found.iter().filter(|s| ![FULL, TASK, STEIN].contains(&s.method.as_str())).collect();

@@ -26,7 +26,7 @@ const SIDE: usize = 64;
 const SIGMA: f64 = 0.2;
 /// The share of training digits that networks learn from; the rest gives baselines and thresholds.
 const LEARNT: f64 = 0.9;
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 
 /// Digits and the networks that look at them.
 pub(super) struct Digits {
