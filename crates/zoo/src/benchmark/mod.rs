@@ -164,6 +164,7 @@ impl Run<'_> {
             fit_seconds,
             seconds_per_sample: per_sample,
             detector: self.folder.map(|folder| folder.detector_path(&self.method.written(), &key)),
+            gathered,
         })
     }
 
