@@ -152,14 +152,23 @@ impl Batch {
         self.flags.is_empty()
     }
 
-    /// Without the first samples.
-    pub(crate) fn skip(&self, count: usize) -> Self {
-        let rest = |v: &Vec<f64>| v.get(count..).unwrap_or_default().to_vec();
+    /// The samples at some positions.
+    pub(crate) fn select(&self, positions: &[usize]) -> Self {
+        let chosen = |v: &Vec<f64>| positions.iter().map(|&i| v[i]).collect();
+        let names = if self.names.is_empty() { &[] } else { positions };
         Self {
-            values: self.values.iter().map(rest).collect(),
-            flags: self.flags.get(count..).unwrap_or_default().to_vec(),
-            names: self.names.get(count..).unwrap_or_default().to_vec(),
+            values: self.values.iter().map(chosen).collect(),
+            flags: positions.iter().map(|&i| self.flags[i]).collect(),
+            names: names.iter().map(|&i| self.names[i].clone()).collect(),
         }
+    }
+
+    /// Fails unless there are so many samples.
+    pub(crate) fn matches(&self, samples: usize) -> Result<(), Error> {
+        if samples == self.len() {
+            return Ok(());
+        }
+        Err(Error::Batch { streams: self.values.len(), samples, found: vec![self.len()] })
     }
 
     pub(crate) fn check(&self, streams: usize) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ndarray::{ArrayD, Axis, Slice};
-use taste_detector::{Detector, Scores, shift::Batch};
+use taste_detector::{Detector, Scorer, shift::Batch};
 
 use crate::{Alarm, Reason};
 
@@ -11,86 +11,68 @@ use crate::{Alarm, Reason};
 const PERMUTATIONS: usize = 19;
 /// Reasons of each sort.
 const TOLD: usize = 3;
+/// Samples that are looked at.
+const LOOKED_AT: u64 = 2000;
 
-/// The last samples with what the detector said of them, within some bytes of memory. What is not kept is not told of; the
-/// evidence does not depend on it.
+/// The last samples, within some bytes of memory. What is not kept is not told of; evidence does not depend on it.
 #[derive(Debug)]
 pub struct Kept {
     most: usize,
     bytes: usize,
-    chunks: VecDeque<Chunk>,
-}
-
-#[derive(Debug)]
-struct Chunk {
-    /// The number of the first sample in the stream.
-    first: u64,
-    samples: ArrayD<f32>,
-    scores: Scores,
-}
-
-impl Chunk {
-    fn bytes(&self) -> usize {
-        let map = self.scores.map.as_ref().map_or(0, ArrayD::len);
-        let parts: usize = self.scores.parts.iter().map(|(_, values)| values.len()).sum();
-        4 * (self.samples.len() + map + parts + 4 * self.scores.len())
-    }
+    /// Samples in a row, with the number of the first in the stream.
+    chunks: VecDeque<(u64, ArrayD<f32>)>,
 }
 
 impl Kept {
-    /// At most so many bytes.
+    /// At most so many bytes, or the last batch.
     pub fn new(most: usize) -> Self {
         Self { most, bytes: 0, chunks: VecDeque::new() }
     }
 
     /// Keeps samples, along the first axis, that were counted from a number on: [`Outcome::first`](crate::Outcome::first).
-    pub fn push(&mut self, first: u64, samples: ArrayD<f32>, scores: Scores) {
-        let chunk = Chunk { first, samples, scores };
-        self.bytes += chunk.bytes();
-        self.chunks.push_back(chunk);
+    pub fn push(&mut self, first: u64, samples: ArrayD<f32>) {
+        self.bytes += 4 * samples.len();
+        self.chunks.push_back((first, samples));
         while self.bytes > self.most && self.chunks.len() > 1 {
-            if let Some(old) = self.chunks.pop_front() {
-                self.bytes -= old.bytes();
+            if let Some((_, old)) = self.chunks.pop_front() {
+                self.bytes -= 4 * old.len();
             }
         }
     }
 
     /// What the samples from the likely beginning of a change up to its alarm differ in: terms of the score, columns of a
-    /// table, entries of the map. Empty where none of them is kept.
+    /// table, entries of the map. Empty where none of them is kept. The scorer should give maps, if the detector has any.
     pub fn reasons(
         &self,
         detector: &Detector,
+        scorer: &Scorer,
         alarm: &Alarm,
     ) -> Result<Vec<Reason>, taste_detector::Error> {
         let from = alarm.began.map_or(alarm.raised.sample, |b| b.likely.sample);
+        let from = from.max((alarm.raised.sample + 1).saturating_sub(LOOKED_AT));
         let mut batch = Batch::new(detector, 0);
-        for chunk in &self.chunks {
+        for (first, samples) in &self.chunks {
+            let rows = samples.len_of(Axis(0));
             let place = |sample: u64| {
-                let place = sample.saturating_sub(chunk.first).min(chunk.scores.len() as u64);
-                usize::try_from(place).unwrap_or(usize::MAX)
+                usize::try_from(sample.saturating_sub(*first)).unwrap_or(usize::MAX).min(rows)
             };
             let (start, end) = (place(from), place(alarm.raised.sample + 1));
             if start < end {
-                let samples = chunk.samples.slice_axis(Axis(0), Slice::from(start..end));
-                batch.add(&samples, &chunk.scores.rows(start, end))?;
+                let some = samples.slice_axis(Axis(0), Slice::from(start..end));
+                let scores = scorer.score(some.view())?;
+                batch.add(&some, &scores)?;
             }
         }
         if batch.is_empty() {
             return Ok(Vec::new());
         }
         let found = batch.test(PERMUTATIONS)?.information;
-        let mut reasons: Vec<Reason> = found
-            .terms
-            .into_iter()
-            .filter(|term| term.effect > 0.0)
-            .take(TOLD)
-            .map(|term| Reason { name: term.name, effect: term.effect })
-            .collect();
-        let columns = found.columns.into_iter().filter(|c| c.adjusted_p_value <= 0.05);
+        let terms = found.terms.into_iter().filter(|term| term.effect > 0.0).take(TOLD);
+        let mut reasons: Vec<Reason> =
+            terms.map(|term| Reason { name: term.name, effect: term.effect }).collect();
+        let columns = found.columns.into_iter().filter(|c| c.adjusted_p_value <= 0.05).take(TOLD);
         reasons.extend(
-            columns
-                .take(TOLD)
-                .map(|c| Reason { name: format!("column {}", c.name), effect: c.distance }),
+            columns.map(|c| Reason { name: format!("column {}", c.name), effect: c.distance }),
         );
         // Columns of a table are told of already.
         let entries = found.entries.filter(|_| detector.margins().is_none());

@@ -48,7 +48,7 @@
 //! - A [`Monitor`] is used by one thread at a time (`&mut self`): put it behind a mutex. A record of 64 samples takes tens of
 //!   microseconds, a commit what the disk takes.
 //! - [`Kept`] holds the last samples, so that an alarm can be told with what its samples differ in: after a record that
-//!   raised one, `monitor.explain(id, kept.reasons(&detector, alarm)?)`.
+//!   raised one, `monitor.explain(id, kept.reasons(&detector, &scorer, &alarm)?)`.
 //! - `view` copies at most some ten thousand small numbers; call it for a page, not for every request. For metrics,
 //!   [`Monitor::log_evidence`], [`Monitor::samples`] and [`Monitor::standing`] cost nothing.
 

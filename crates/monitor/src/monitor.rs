@@ -138,38 +138,20 @@ impl Monitor {
         time: i64,
     ) -> Result<Outcome, Error> {
         batch.check(self.watch.baseline.streams.len())?;
-        let seen = &self.watch.state.seen;
-        let (skip, origin) = match origin {
-            Origin::Request { id } => {
-                if let Some(sequence) = seen.request(&id) {
-                    return Ok(self.duplicate(sequence));
-                }
-                (0, Origin::Request { id })
-            }
-            Origin::Rows { file, first } => {
-                let counted = seen.rows(&file);
-                if first > counted {
-                    return Err(Error::Gap { name: file.name, counted, first });
-                }
-                let skip = usize::try_from(counted - first).unwrap_or(usize::MAX);
-                if skip > 0 && skip >= batch.len() {
-                    let sequence = seen.cursor(&file.name).map_or(0, |c| c.sequence);
-                    return Ok(self.duplicate(sequence));
-                }
-                (skip, Origin::Rows { file, first: counted })
-            }
-            other @ Origin::Unnamed { .. } => (0, other),
+        let fresh = match self.fresh(batch, &origin)? {
+            Ok(fresh) => fresh,
+            Err(sequence) => return Ok(self.duplicate(sequence)),
         };
-        let rest;
-        let batch = if skip > 0 {
-            rest = batch.skip(skip);
-            &rest
+        let some;
+        let (batch, origin) = if fresh.len() == batch.len() {
+            (batch, origin)
         } else {
-            batch
+            some = batch.select(&fresh);
+            (&some, chosen(origin, &fresh))
         };
         let entry = self.watch.entry(time, origin, batch);
         let worst = match &entry {
-            Entry::Ranks(_, ranked) => ranked.worst.iter().map(|(i, _)| i + skip).collect(),
+            Entry::Ranks(_, ranked) => ranked.worst.iter().map(|(i, _)| fresh[*i]).collect(),
             _ => Vec::new(),
         };
         let first = self.watch.state.samples + 1;
@@ -182,6 +164,45 @@ impl Monitor {
             raised,
             log_evidence: self.watch.log_evidence(),
             worst,
+        })
+    }
+
+    /// Positions of samples that are not counted yet, or the record that counted the last of them.
+    fn fresh(&self, batch: &Batch, origin: &Origin) -> Result<Result<Vec<usize>, u64>, Error> {
+        let seen = &self.watch.state.seen;
+        let all = 0..batch.len();
+        let (fresh, last): (Vec<usize>, Option<u64>) = match origin {
+            Origin::Unnamed { .. } => (all.collect(), None),
+            Origin::Request { id } => match seen.request(id) {
+                Some(sequence) => (Vec::new(), Some(sequence)),
+                None => return Ok(Ok(all.collect())),
+            },
+            Origin::Rows { file, first, grown_from } => {
+                let counted = seen.rows(file, *grown_from);
+                if *first > counted {
+                    return Err(Error::Gap { name: file.name.clone(), counted, first: *first });
+                }
+                let last = seen.cursor(&file.name).map(|c| c.sequence);
+                (all.filter(|i| first + *i as u64 >= counted).collect(), last)
+            }
+            Origin::Files { files } => {
+                batch.matches(files.len())?;
+                let known = |i: &usize| seen.rows(&files[*i], None) > 0;
+                let last = files.iter().filter_map(|f| seen.cursor(&f.name)).map(|c| c.sequence);
+                (all.filter(|i| !known(i)).collect(), last.max())
+            }
+            Origin::Each { ids, .. } => {
+                batch.matches(ids.len())?;
+                let mut own = std::collections::HashSet::new();
+                let mut is_new =
+                    |i: &usize| seen.request(&ids[*i]).is_none() && own.insert(&ids[*i]);
+                let last = ids.iter().filter_map(|id| seen.request(id)).max();
+                (all.filter(|i| is_new(i)).collect(), last)
+            }
+        };
+        Ok(match last {
+            Some(sequence) if fresh.is_empty() => Err(sequence),
+            _ => Ok(fresh),
         })
     }
 
@@ -316,9 +337,27 @@ impl Monitor {
         (self.watch.log_evidence(), self.watch.log_threshold())
     }
 
+    /// The SHA-256 of the detector's file.
+    pub fn detector(&self) -> &str {
+        &self.watch.baseline.detector
+    }
+
     /// Samples that came so far.
     pub fn samples(&self) -> u64 {
         self.watch.state.samples
+    }
+}
+
+/// Where the samples at some positions came from. Of rows these are the last.
+fn chosen(origin: Origin, positions: &[usize]) -> Origin {
+    match origin {
+        Origin::Files { files } => {
+            Origin::Files { files: positions.iter().map(|&i| files[i].clone()).collect() }
+        }
+        Origin::Each { name, ids } => {
+            Origin::Each { name, ids: positions.iter().map(|&i| ids[i].clone()).collect() }
+        }
+        other => other.skip(positions.first().copied().unwrap_or(0)),
     }
 }
 

@@ -17,6 +17,20 @@ pub enum Origin {
         file: FileId,
         /// The number of the first row, from 0 on.
         first: u64,
+        /// What the file held when the rows before were counted, if it has grown since.
+        grown_from: Option<[u8; 32]>,
+    },
+    /// Files that are a sample each; those that are known are not counted again.
+    Files {
+        /// One for every sample.
+        files: Vec<FileId>,
+    },
+    /// Samples with ids of their own; those that are known are not counted again.
+    Each {
+        /// What to call where they came from.
+        name: String,
+        /// One for every sample.
+        ids: Vec<String>,
     },
     /// Samples that can't be told from others: a repetition counts twice.
     Unnamed {
@@ -39,22 +53,40 @@ pub struct FileId {
 }
 
 impl Origin {
-    /// The same from a later sample on.
-    pub(crate) fn from(self, skip: u64) -> Self {
+    /// The same without the first samples.
+    pub(crate) fn skip(self, count: usize) -> Self {
+        let more = count as u64;
         match self {
             Self::Request { .. } => self,
-            Self::Rows { file, first } => Self::Rows { file, first: first + skip },
-            Self::Unnamed { name, first } => Self::Unnamed { name, first: first + skip },
+            Self::Rows { file, first, grown_from } => {
+                Self::Rows { file, first: first + more, grown_from }
+            }
+            Self::Files { mut files } => {
+                files.drain(..count.min(files.len()));
+                Self::Files { files }
+            }
+            Self::Each { name, mut ids } => {
+                ids.drain(..count.min(ids.len()));
+                Self::Each { name, ids }
+            }
+            Self::Unnamed { name, first } => Self::Unnamed { name, first: first + more },
         }
     }
 
     /// What a sample is called by its place.
     pub(crate) fn label(&self, position: usize) -> String {
-        let position = position as u64;
+        let place = position as u64;
         match self {
-            Self::Request { id } => format!("request {id}, sample {position}"),
-            Self::Rows { file, first } => format!("{}, row {}", file.name, first + position),
-            Self::Unnamed { name, first } => format!("{name}, row {}", first + position),
+            Self::Request { id } => format!("request {id}, sample {place}"),
+            Self::Rows { file, first, .. } => format!("{}, row {}", file.name, first + place),
+            Self::Files { files } => {
+                files.get(position).map_or_else(String::new, |f| f.name.clone())
+            }
+            Self::Each { name, ids } => {
+                let id = ids.get(position).map_or("", String::as_str);
+                format!("{name}, {id}")
+            }
+            Self::Unnamed { name, first } => format!("{name}, row {}", first + place),
         }
     }
 }

@@ -5,7 +5,7 @@ use taste_stats::binomial;
 
 use crate::{
     Alarm, Correlation, Independence, Kind, Moment, Point, Settings, Span, Standing, Worst,
-    sequential::Evidence,
+    sequential::{Bets, Evidence},
     watch::{BINS, Watch},
 };
 
@@ -191,7 +191,7 @@ fn streams(watch: &Watch) -> Vec<StreamView> {
             calibrated: scores.len(),
             log_evidence: evidence.map_or(f64::NEG_INFINITY, Evidence::log),
             leading_shift: bets.zip(evidence).and_then(|(b, e)| b.shift(e.leading())),
-            smallest_visible: bets.map_or(f64::INFINITY, |b| b.smallest_visible()),
+            smallest_visible: bets.map_or(f64::INFINITY, Bets::smallest_visible),
             p_values: spread.all,
             p_values_window: spread.window(),
             edges: (0..=BINS).filter_map(edge).collect(),
@@ -222,7 +222,7 @@ fn guarantee(watch: &Watch, correlation: Option<Correlation>) -> Vec<String> {
          sooner than every {run_length} samples on average, and within t samples with a chance of at most t/{run_length}.",
         1.0 - delta
     ));
-    let visible = watch.bets.iter().map(crate::sequential::Bets::smallest_visible);
+    let visible = watch.bets.iter().map(Bets::smallest_visible);
     let visible = visible.fold(f64::INFINITY, f64::min);
     said.push(format!(
         "With {n} calibration samples, shifts of less than {visible:.2} standard deviations can't be seen, nor can a \

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use super::EngineArgs;
+use super::{EngineArgs, monitor::share};
 
 /// Serve detectors over HTTP, with monitors, metrics and a dashboard
 ///
@@ -113,13 +113,6 @@ impl WatchingArgs {
             keep: usize::from(self.keep_samples),
         }
     }
-}
-
-/// A share, as 0.01 or 1%.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, of) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let number: f64 = number.trim().parse().map_err(|_| format!("{text:?} is no share"))?;
-    Ok(number / of)
 }
 
 /// What is taken at once.

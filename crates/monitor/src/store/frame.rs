@@ -43,7 +43,7 @@ fn head(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// Whether a whole record with a number beyond `number` starts anywhere in some bytes.
 pub(crate) fn any_beyond(bytes: &[u8], number: u64) -> bool {
-    (1..bytes.len().saturating_sub(HEAD)).any(|at| {
+    (1..=bytes.len().saturating_sub(HEAD)).any(|at| {
         let rest = &bytes[at..];
         let near = |n: u64| n > number && n - number < 1 << 24;
         head(rest).is_some_and(|(n, length)| near(n) && HEAD + length <= rest.len())

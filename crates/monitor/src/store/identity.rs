@@ -3,7 +3,6 @@
 use std::{fs, io::Write, path::Path};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use taste_files::AtomicFile;
 
 use super::{about, sync_folder};
@@ -34,9 +33,8 @@ impl Identity {
     pub(crate) fn of(baseline: &Baseline, settings: &Settings) -> Self {
         let streams = baseline.streams.iter().map(|stream| {
             let values = stream.calibration.scores();
-            let mut hash = Sha256::new();
-            values.iter().for_each(|v| hash.update(v.to_le_bytes()));
-            let digest: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let digest = taste_onnx::sha256(&bytes);
             let (kind, counts, samples) = (stream.kind, stream.counts, values.len());
             StreamId { kind, counts, samples, calibration: digest }
         });

@@ -26,8 +26,11 @@ pub(crate) fn save(folder: &Path, number: u64, state: &State) -> Result<(), Erro
     written.map_err(|e| about(&path, &e))
 }
 
+/// The last snapshot that is whole, with the number of its record.
+type Latest = Option<(u64, State)>;
+
 /// The last snapshot that is whole, and what is wrong with later ones.
-pub(crate) fn latest(folder: &Path) -> Result<(Option<(u64, State)>, Vec<String>), Error> {
+pub(crate) fn latest(folder: &Path) -> Result<(Latest, Vec<String>), Error> {
     let mut wrong = Vec::new();
     for (number, path) in numbered(folder, PREFIX)?.into_iter().rev() {
         let bytes = fs::read(&path).map_err(|e| about(&path, &e))?;

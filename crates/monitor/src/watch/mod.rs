@@ -244,8 +244,18 @@ impl Watch {
     fn count(&mut self, sequence: u64, origin: &Origin, samples: usize) {
         match origin {
             Origin::Request { id } => self.state.seen.add_request(id, sequence),
-            Origin::Rows { file, first } => {
+            Origin::Rows { file, first, .. } => {
                 self.state.seen.add_rows(file, first + samples as u64, sequence);
+            }
+            Origin::Files { files } => {
+                for file in files {
+                    self.state.seen.add_rows(file, 1, sequence);
+                }
+            }
+            Origin::Each { ids, .. } => {
+                for id in ids {
+                    self.state.seen.add_request(id, sequence);
+                }
             }
             Origin::Unnamed { .. } => {}
         }
@@ -287,7 +297,7 @@ impl Watch {
         self.state.first.get_or_insert(time);
         self.state.last = time;
         let names = arrived.names.get(skip..).unwrap_or_default();
-        let origin = arrived.origin.clone().from(skip as u64);
+        let origin = arrived.origin.clone().skip(skip);
         self.state.recent.arrive(Moment { sample: first, time }, &origin, names);
         let mut highest = f64::NEG_INFINITY;
         for i in 0..count {

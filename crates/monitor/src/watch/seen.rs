@@ -69,10 +69,10 @@ impl Seen {
         self.files.get(name).copied()
     }
 
-    /// Rows of just this file that are counted.
-    pub(crate) fn rows(&self, file: &FileId) -> u64 {
-        let known = self.cursor(&file.name).filter(|c| c.sha256 == file.sha256);
-        known.map_or(0, |c| c.rows)
+    /// Rows of just this file, or of what it has grown from, that are counted.
+    pub(crate) fn rows(&self, file: &FileId, grown_from: Option<[u8; 32]>) -> u64 {
+        let same = |c: &Cursor| c.sha256 == file.sha256 || grown_from == Some(c.sha256);
+        self.cursor(&file.name).filter(same).map_or(0, |c| c.rows)
     }
 
     pub(crate) fn add_rows(&mut self, file: &FileId, rows: u64, sequence: u64) {
@@ -100,8 +100,9 @@ mod tests {
         assert_eq!(seen.requests.len(), REMEMBERED);
         let file = FileId { name: "a.npy".to_owned(), bytes: 5, sha256: [1; 32] };
         seen.add_rows(&file, 40, 7);
-        assert_eq!(seen.rows(&file), 40);
-        assert_eq!(seen.rows(&FileId { sha256: [2; 32], ..file.clone() }), 0);
+        assert_eq!(seen.rows(&file, None), 40);
+        let grown = FileId { sha256: [2; 32], bytes: 9, ..file };
+        assert_eq!((seen.rows(&grown, None), seen.rows(&grown, Some([1; 32]))), (0, 40));
         let saved = postcard::to_stdvec(&seen).expect("bytes");
         assert_eq!(postcard::from_bytes::<Seen>(&saved), Ok(seen));
     }
