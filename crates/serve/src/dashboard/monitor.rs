@@ -35,39 +35,39 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched, kind: Kind) -
         escape(&manifest.model.file)
     );
     main += &verdict(&view);
-    let _ = write!(
+    let _ = writeln!(
         main,
-        "<dl class=\"facts wide-facts card\" id=\"facts\" data-live>{}</dl>\n",
+        "<dl class=\"facts wide-facts card\" id=\"facts\" data-live>{}</dl>",
         facts(&view)
     );
     if live {
         main += &actions(&name, &view);
-        let _ = write!(
+        let _ = writeln!(
             main,
             "<p class=\"links\"><a href=\"/monitors/{name}/samples\">Worst samples</a> \
              <a href=\"/v1/monitors/{name}/report\">As a file</a> \
-             <a href=\"/v1/monitors/{name}\">As JSON</a></p>\n"
+             <a href=\"/v1/monitors/{name}\">As JSON</a></p>"
         );
     }
     let recent = watched.recent();
-    let _ = write!(
+    let _ = writeln!(
         main,
-        "<div class=\"grid\" id=\"figures\" data-live>{}</div>\n",
+        "<div class=\"grid\" id=\"figures\" data-live>{}</div>",
         drawn(served, &view, &recent)
     );
     drop(recent);
-    let _ = write!(
+    let _ = writeln!(
         main,
-        "<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>\n",
+        "<section id=\"alarms\" data-live><h2>Alarms</h2>{}</section>",
         alarms(&view)
     );
     let said: Vec<String> =
         view.guarantee.iter().map(|s| format!("<p>{}</p>", escape(s))).collect();
     let said = said.concat();
-    let _ = write!(
+    let _ = writeln!(
         main,
         "<section class=\"card promise\" id=\"promise\" data-live><h2>What is guaranteed</h2>{said}\
-         <dl class=\"facts\">{}</dl></section>\n",
+         <dl class=\"facts\">{}</dl></section>",
         promise(&view)
     );
     let streams = vec![format!("/v1/monitors/{}/stream", model.name)];

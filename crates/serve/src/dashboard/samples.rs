@@ -37,7 +37,7 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
     } else if cards.is_empty() {
         main += "<p class=\"note\">None of these came since the service started, or they are no images.</p>\n";
     }
-    let _ = write!(main, "<div class=\"tiles\" id=\"tiles\" data-live>{cards}</div>\n");
+    let _ = writeln!(main, "<div class=\"tiles\" id=\"tiles\" data-live>{cards}</div>");
     let row = |worst: &Worst| {
         vec![
             words::count(worst.at.sample),
@@ -50,9 +50,9 @@ pub(super) fn page(_app: &App, served: &Served, watched: &Watched) -> String {
     };
     let rows: Vec<Vec<String>> = view.worst.iter().map(row).collect();
     let head = ["sample", "time (UTC)", "score", "p-value", "flagged", "from"];
-    let _ = write!(
+    let _ = writeln!(
         main,
-        "<section id=\"worst\" data-live><h2>As a table</h2>{}</section>\n",
+        "<section id=\"worst\" data-live><h2>As a table</h2>{}</section>",
         table(&head, &rows)
     );
     let streams = vec![format!("/v1/monitors/{}/stream", served.model.name)];
