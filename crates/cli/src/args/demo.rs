@@ -17,6 +17,7 @@ Examples:
   taste demo --out /tmp/look --seed 7
   taste demo --serve                 then watch a stream turn harmful
   taste demo --json | jq '.glyphs.shifts[] | {shift, accuracy, answer, reason}'")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DemoArgs {
     /// The folder to write to; what an earlier run left in it is replaced
     #[arg(short, long, value_name = "DIR", default_value = "taste-demo")]

@@ -8,7 +8,7 @@ use super::{EngineArgs, monitor::share};
 
 /// Serve detectors over HTTP, with monitors, metrics and a dashboard
 ///
-/// Speaks the Open Inference Protocol v2 with binary tensors, so that clients of Triton and KServe work as they are, and
+/// Speaks the Open Inference Protocol v2 with binary tensors, so that clients of Triton work as they are, and
 /// takes rows and pictures at /v1/score. Every sample counts for the monitor of its detector, and a request is answered when
 /// that is durable. Open the address in a browser to see how the data are.
 #[derive(Args)]
