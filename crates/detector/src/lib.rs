@@ -49,6 +49,7 @@ pub use manifest::{
 pub use method::{About, Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
 pub use profile::{Group, Profile};
 pub use progress::{Progress, Stage};
+pub use reading::with_inputs;
 pub use reference::{MapReference, Margins, Reference};
 pub use remarks::{Comparison, Matter, Remark};
 pub use scorer::{Novelty, Scorer, Scores};

@@ -1,0 +1,24 @@
+//! Every experiment: one file, one line.
+
+mod cifar;
+mod digits;
+mod numbers;
+mod plane;
+mod scored;
+mod signal;
+
+use crate::Experiment;
+
+taste_choice::table! {
+    /// Every experiment.
+    pub EXPERIMENTS: [Experiment] = {
+        directional::EXPERIMENT,
+        first_order::EXPERIMENT,
+        theory::EXPERIMENT,
+        mnist::EXPERIMENT,
+        mixed::EXPERIMENT,
+        cifar10::EXPERIMENT,
+        harm::EXPERIMENT,
+        ablation::EXPERIMENT,
+    }
+}
