@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use taste_data::Problem;
 use taste_detector::Error as Detection;
+use taste_monitor::Error as Watching;
 
 /// Where a command takes the way from files to samples from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,22 @@ pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
     if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
         return Some(found);
     }
+    if let Some(service) = error.downcast_ref::<taste_serve::Error>() {
+        return self::service(service).map(str::to_owned);
+    }
+    if let Some(watching) = error.downcast_ref::<Watching>() {
+        return monitor(watching).map(str::to_owned);
+    }
     from_flags(error, reading).map(str::to_owned)
+}
+
+/// What to do about a service that does not start.
+fn service(error: &taste_serve::Error) -> Option<&'static str> {
+    match error {
+        taste_serve::Error::Open { .. } => Some(": --tokens FILE, or --open if that is meant"),
+        taste_serve::Error::Monitor { source, .. } => monitor(source),
+        _ => None,
+    }
 }
 
 fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
@@ -87,6 +103,24 @@ fn detection(error: &Detection) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+fn monitor(error: &Watching) -> Option<&'static str> {
+    Some(match error {
+        Watching::SeenByModel => {
+            "; --recalibrate N takes the first N samples of the stream as the calibration, taste edit --recalibrate DATA \
+             takes samples that the model has not seen, and --optimism tolerates a measured difference"
+        }
+        Watching::OtherDetector { .. } | Watching::OtherSettings { .. } => {
+            "; another --state begins anew"
+        }
+        Watching::Lost { .. } => "; --accept-loss goes on without them",
+        Watching::Setting { .. } => {
+            " (--run-length, --delta, --tolerate, --optimism, --least-effect)"
+        }
+        Watching::TooFew { .. } => " (--recalibrate)",
+        _ => return None,
+    })
 }
 
 /// What is wrong with the data, if it is them.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorModel, Finding, Goal, KeptRows, Named, Role, Settings};
+use crate::{ErrorModel, Finding, Goal, KeptRows, Named, Part, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -137,6 +137,12 @@ pub struct PartFacts {
     pub role: Role,
     /// What was taken off, and how it varies.
     pub baseline: Option<Baseline>,
+}
+
+impl From<Part> for PartFacts {
+    fn from(Part { name, columns, role, baseline, .. }: Part) -> Self {
+        Self { name, columns, role, baseline }
+    }
 }
 
 /// How the columns of a value varied on held-out samples.

@@ -15,9 +15,11 @@ mod fit;
 mod import;
 mod inspect;
 mod list;
+mod monitor;
 mod renamed;
 mod reproduce;
 mod run;
+mod serve;
 mod train;
 
 use clap::{Args, Parser, Subcommand};
@@ -37,9 +39,11 @@ pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use list::ListArgs;
+pub(crate) use monitor::MonitorArgs;
 pub(crate) use renamed::notes as renamed_notes;
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
+pub(crate) use serve::{LogFormat, ServeArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
 };
@@ -60,7 +64,9 @@ Examples:
   taste fit --model clf.onnx --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
+  taste serve detector.onnx --state state               over HTTP, with monitors and a dashboard
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
+  taste monitor detector.onnx day1.npy --state state    watch a stream, with a proved false-alarm rate
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
   taste bench --config bench.toml --out bench           many methods on many sets
@@ -71,7 +77,7 @@ Examples:
   taste reproduce directional --out results             an experiment of the paper, as a page
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
-Exit codes: 0 fine, 1 a shift was found (test), 2 error. Data goes to standard output or to named
+Exit codes: 0 fine, 1 a shift was found (test) or an alarm stands (monitor), 2 error. Data goes to standard output or to named
 files, messages to standard error."
 )]
 pub(crate) struct Cli {
@@ -86,8 +92,10 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
+    Monitor(Box<MonitorArgs>),
     Evaluate(Box<EvaluateArgs>),
     Bench(Box<BenchArgs>),
+    Serve(Box<ServeArgs>),
     Edit(EditArgs),
     Attack(Box<AttackArgs>),
     Corrupt(Box<CorruptArgs>),

@@ -1,8 +1,11 @@
 //! Every experiment: one file, one line.
 
+mod cifar;
+mod digits;
 mod numbers;
 mod pictures;
 mod plane;
+mod scored;
 mod signal;
 
 use crate::Experiment;
@@ -16,5 +19,10 @@ taste_choice::table! {
         mvtec::EXPERIMENT,
         timestep::EXPERIMENT,
         theory::EXPERIMENT,
+        mnist::EXPERIMENT,
+        mixed::EXPERIMENT,
+        cifar10::EXPERIMENT,
+        harm::EXPERIMENT,
+        ablation::EXPERIMENT,
     }
 }

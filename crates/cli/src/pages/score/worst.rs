@@ -104,7 +104,11 @@ fn table(scored: &Scored<'_>, worst: &[Worst]) -> Table {
     let mut head = vec!["sample", "score", "p"];
     head.extend(with_novelty.then_some("novelty p"));
     head.extend(with_reasons.then_some("why"));
-    head.extend(columns.is_some().then_some("columns that differ most (SD)"));
+    let unit = match detector.map_units() {
+        Some(_) => "columns that differ most (SD)",
+        None => "columns that add most to the score",
+    };
+    head.extend(columns.is_some().then_some(unit));
     let mut table = Table::new(head).right(if with_novelty { &[1, 2, 3] } else { &[1, 2] });
     for (i, w) in worst.iter().enumerate() {
         let mut row = vec![w.name.clone(), taste_report::number(w.seen.score)];
@@ -135,19 +139,19 @@ fn reasons(scored: &Scored<'_>, w: &Worst) -> String {
 
 /// For tables with maps: the columns whose part of the map is largest.
 fn moved_columns(detector: &Detector, worst: &[Worst]) -> Option<Vec<String>> {
-    let deviations = &detector.maps()?.deviations;
+    detector.maps()?;
+    let deviations = detector.map_units();
     let names = entry_names(
         detector.manifest().data.columns.as_deref(),
         &detector.manifest().model.sample_shape,
     );
     let of = |w: &Worst| {
         let map = w.map.as_ref().filter(|m| m.ndim() == 1)?;
-        let own = in_deviations(map, deviations);
-        let parts = largest(map, Some(&own), &names, NAMED);
-        let words = parts.iter().map(|p| {
-            let size = p.deviations.map_or_else(String::new, |d| signed(d.into()));
-            format!("{} {size}", p.name)
-        });
+        let own = deviations.map(|d| in_deviations(map, d));
+        let parts = largest(map, own.as_ref(), &names, NAMED);
+        let words = parts
+            .iter()
+            .map(|p| format!("{} {}", p.name, signed(p.deviations.unwrap_or(p.value).into())));
         Some(words.collect::<Vec<_>>().join(", "))
     };
     worst.iter().map(of).collect()
