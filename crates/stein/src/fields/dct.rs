@@ -123,7 +123,12 @@ impl Layout {
     }
 
     /// A number for every channel in a shape that goes with samples: 1 × C × 1 × 1 or the like.
-    pub(crate) fn per_channel(&self, b: &mut Build<'_>, like: Id, values: &[f64]) -> Result<Id, OpError> {
+    pub(crate) fn per_channel(
+        &self,
+        b: &mut Build<'_>,
+        like: Id,
+        values: &[f64],
+    ) -> Result<Id, OpError> {
         let mut shape = vec![1; b.fact(like).rank()];
         if shape.len() == 4 {
             shape[if self.channels_last { 3 } else { 1 }] = self.channels;
