@@ -47,7 +47,7 @@ class Data:
 @contextmanager
 def given(samples: Samples, labels: Labels = None, *, name: str | None = None, what: str = "data") -> Iterator[Data]:
     """Data for the extension module; files that are needed for it are gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="taste-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"taste-{os.getpid()}-", ignore_cleanup_errors=True) as folder:
         data = _read(samples, Path(folder), what)
         data.name = name if name is not None else data.name
         if isinstance(labels, str):
