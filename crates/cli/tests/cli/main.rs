@@ -22,6 +22,8 @@ mod outputs;
 mod pages;
 mod reproduce;
 mod score;
+#[cfg(unix)]
+mod serve;
 mod shift;
 mod tables;
 mod train;
