@@ -52,5 +52,5 @@ pub use progress::{Progress, Stage};
 pub use reading::with_inputs;
 pub use reference::{MapReference, Margins, Reference};
 pub use remarks::{Comparison, Matter, Remark};
-pub use scorer::{Novelty, Scorer, Scores};
+pub use scorer::{Fed, Novelty, Scorer, Scores};
 pub use settings::Settings;

@@ -20,7 +20,10 @@ mod models;
 mod operators;
 mod outputs;
 mod pages;
+mod reproduce;
 mod score;
+#[cfg(unix)]
+mod serve;
 mod shift;
 mod tables;
 mod train;

@@ -1,8 +1,10 @@
 //! Every experiment: one file, one line.
 
 mod cifar;
+mod colours;
 mod digits;
 mod numbers;
+mod pictures;
 mod plane;
 mod scored;
 mod signal;
@@ -14,6 +16,9 @@ taste_choice::table! {
     pub EXPERIMENTS: [Experiment] = {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
+        maps::EXPERIMENT,
+        mvtec::EXPERIMENT,
+        timestep::EXPERIMENT,
         theory::EXPERIMENT,
         mnist::EXPERIMENT,
         mixed::EXPERIMENT,
