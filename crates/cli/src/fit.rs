@@ -33,7 +33,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let (method, named) = args.method_like(like.as_ref(), quiet);
     let method = taste_catalog::method(&method, &named)?;
     let options = match &like {
-        Some(like) => Options { sample_shape: model.sample_shape()?, ..like.manifest().data.reading.clone() },
+        Some(like) => {
+            Options { sample_shape: model.sample_shape()?, ..like.manifest().data.reading.clone() }
+        }
         None => args.reading.for_model(&model, &data)?,
     };
     let options = look::at_tables(&data, &options, quiet)?;

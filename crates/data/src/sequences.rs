@@ -199,7 +199,8 @@ mod tests {
         };
         let nan = f32::NAN;
         // Longer ones are cut; an id of padding within a sequence stays what it is.
-        let rows = array![[5.0, 9.0, 7.0, nan, nan], [1.0, 2.0, 3.0, 4.0, 5.0], [9.0, nan, nan, nan, nan]];
+        let rows =
+            array![[5.0, 9.0, 7.0, nan, nan], [1.0, 2.0, 3.0, 4.0, 5.0], [9.0, nan, nan, nan, nan]];
         let made = sequences.apply(&rows.into_dyn());
         let want = array![
             [5.0, 9.0, 7.0, 9.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],

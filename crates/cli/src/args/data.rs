@@ -60,7 +60,13 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "N", help_heading = "Data")]
     pub(super) length: Option<usize>,
     /// What sequences are padded with. A mask that the model takes is made of where they end
-    #[arg(long, value_name = "ID", default_value = "0", allow_hyphen_values = true, help_heading = "Data")]
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value = "0",
+        allow_hyphen_values = true,
+        help_heading = "Data"
+    )]
     pub(super) padding: f32,
     /// Leave out images and lines that can't be read, and say how many
     #[arg(long, help_heading = "Data")]

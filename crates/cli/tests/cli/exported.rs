@@ -79,7 +79,8 @@ fn customers(place: &Place, name: &str, count: usize, shift: f64, seed: u64) {
         let city = ["Aachen", "Bonn", "Cologne", "Dresden"][random.below(4)];
         let grade = ["a", "b"][random.below(2)];
         let left = ["no", "yes"][random.below(2)];
-        writeln!(text, "c{i},2024-03-{:02},{city},{age},{income},{grade},{left}", i % 28 + 1).unwrap();
+        writeln!(text, "c{i},2024-03-{:02},{city},{age},{income},{grade},{left}", i % 28 + 1)
+            .unwrap();
     }
     place.text(name, &text);
 }
@@ -170,7 +171,8 @@ fn a_mobilenet_of_a_thousand_classes_goes_all_the_way() {
     pictures(&place, "same.npy", 20, 8, 3);
     pictures(&place, "far.npy", 20, 56, 5);
     let scale = "--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225";
-    let fit = format!("fit --model model.onnx --data train.npy {scale} -o d.onnx --goal novelty --json");
+    let fit =
+        format!("fit --model model.onnx --data train.npy {scale} -o d.onnx --goal novelty --json");
     let manifest = place.json(&fit);
     assert_eq!(manifest["model"]["outputs"], 1000);
     // Few samples at once, as memory grows with them.

@@ -148,7 +148,8 @@ fn with_point(text: &str) -> Option<String> {
     let grouped = rest.iter().all(|g| digits(g) && g.len() == 3)
         && digits(first)
         && (rest.is_empty() || first.len() <= 3);
-    let is_one = grouped && (fraction.is_some() || !rest.is_empty()) && fraction.is_none_or(exponent);
+    let is_one =
+        grouped && (fraction.is_some() || !rest.is_empty()) && fraction.is_none_or(exponent);
     is_one.then(|| text.replace('.', "").replace(',', "."))
 }
 

@@ -31,7 +31,8 @@ impl Joined {
         let counts = arrays.iter().map(|(_, array)| array).chain(&labels).map(Array::rows);
         let counts: Vec<usize> = counts.collect();
         if counts.iter().any(|count| *count != counts[0]) {
-            let sizes = arrays.iter().map(|(name, a)| format!("{name} {}", message::shape(&a.shape)));
+            let sizes =
+                arrays.iter().map(|(name, a)| format!("{name} {}", message::shape(&a.shape)));
             let sizes: Vec<String> = sizes.collect();
             return Err(origin.error(format!(
                 "its arrays do not have the same number of rows: {}",

@@ -38,12 +38,22 @@ const LINES: &str = r#"{"input_ids": [7, 8, 9], "label": 1}
 #[test]
 fn lists_are_padded_and_their_mask_is_made_in_every_format() {
     let folder = Folder::new();
-    let rows = || vec![Some(vec![Some(7), Some(8), Some(9)]), Some(vec![Some(5)]), Some(vec![Some(4), Some(6)])];
+    let rows = || {
+        vec![
+            Some(vec![Some(7), Some(8), Some(9)]),
+            Some(vec![Some(5)]),
+            Some(vec![Some(4), Some(6)]),
+        ]
+    };
     let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows()));
-    let wide: Vec<_> = rows().into_iter().map(|r| r.map(|r| r.into_iter().map(|v| v.map(i64::from)).collect::<Vec<_>>())).collect();
+    let wide: Vec<_> = rows()
+        .into_iter()
+        .map(|r| r.map(|r| r.into_iter().map(|v| v.map(i64::from)).collect::<Vec<_>>()))
+        .collect();
     let large: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Int64Type, _, _>(wide));
     let label: ArrayRef = Arc::new(Int64Array::from(vec![1, 0, 1]));
-    let ids: Vec<u8> = [7i64, 8, 9, 5, 0, 0, 4, 6, 0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let ids: Vec<u8> =
+        [7i64, 8, 9, 5, 0, 0, 4, 6, 0].iter().flat_map(|v| v.to_le_bytes()).collect();
     let paths = [
         folder.put("t.jsonl", LINES),
         parquet(&folder.path("t.parquet"), vec![("input_ids", list), ("label", label.clone())], 2),
@@ -73,7 +83,10 @@ fn longer_lists_are_cut_and_counted() {
     let found = found(&path, &INPUTS[..2], Some(2));
     let set = Dataset::open(&path, &options(&found)).unwrap();
     let values = all(&set).unwrap().values;
-    assert_eq!(values, array![[7.0, 8.0, 1.0, 1.0], [5.0, 0.0, 1.0, 0.0], [4.0, 6.0, 1.0, 1.0]].into_dyn());
+    assert_eq!(
+        values,
+        array![[7.0, 8.0, 1.0, 1.0], [5.0, 0.0, 1.0, 0.0], [4.0, 6.0, 1.0, 1.0]].into_dyn()
+    );
     assert_eq!(set.cut_count(), 1);
     // Without sequences lists must have one length.
     let text = refused(&path, &Options { columns: vec!["input_ids".into()], ..Options::default() });
@@ -83,16 +96,23 @@ fn longer_lists_are_cut_and_counted() {
 #[test]
 fn arrays_of_an_archive_go_to_the_inputs_of_their_names() {
     let folder = Folder::new();
-    let bytes = |values: &[i64]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    let bytes =
+        |values: &[i64]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
     let ids = npy("<i8", "(2, 3)", &bytes(&[7, 8, 9, 5, 0, 0]));
     let mask = npy("<i8", "(2, 3)", &bytes(&[1, 1, 1, 1, 0, 0]));
     let labels = npy("<i8", "(2,)", &bytes(&[1, 0]));
-    let path = folder.put("t.npz", zip(&[("attention_mask.npy", mask), ("input_ids.npy", ids), ("labels.npy", labels)], false));
+    let path = folder.put(
+        "t.npz",
+        zip(&[("attention_mask.npy", mask), ("input_ids.npy", ids), ("labels.npy", labels)], false),
+    );
     let found = found(&path, &INPUTS[..2], None);
     assert_eq!(found.inputs[1].1, Fed::Given);
     let set = Dataset::open(&path, &Options { labels: true, ..options(&found) }).unwrap();
     let all = all(&set).unwrap();
-    assert_eq!(all.values, array![[7.0, 8.0, 9.0, 1.0, 1.0, 1.0], [5.0, 0.0, 0.0, 1.0, 0.0, 0.0]].into_dyn());
+    assert_eq!(
+        all.values,
+        array![[7.0, 8.0, 9.0, 1.0, 1.0, 1.0], [5.0, 0.0, 0.0, 1.0, 0.0, 0.0]].into_dyn()
+    );
     assert_eq!(all.labels, Some(vec![1, 0]));
 }
 
@@ -102,7 +122,10 @@ fn an_input_that_nothing_can_be_made_of_is_named() {
     let path = folder.put("t.jsonl", LINES);
     let asked = wanted(&["input_ids", "position_ids"]);
     let text = sequences(&[path], &asked, &Options::default(), None, 0.0).unwrap_err().to_string();
-    assert!(text.ends_with("the model takes \"position_ids\", and there are lists input_ids"), "{text}");
+    assert!(
+        text.ends_with("the model takes \"position_ids\", and there are lists input_ids"),
+        "{text}"
+    );
 }
 
 #[test]
