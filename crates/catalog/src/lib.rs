@@ -15,4 +15,4 @@ mod page;
 
 pub use kinds::{KINDS, Kind, Listed, kind};
 pub use methods::{method, methods, score_models};
-pub use page::page;
+pub use page::{page, table};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{KINDS, Listed};
+use crate::{KINDS, Kind, Listed};
 
 /// All tables as one page: `docs/choices.md`.
 pub fn page() -> String {
@@ -11,25 +11,27 @@ pub fn page() -> String {
         .to_owned();
     for kind in KINDS {
         // Writing to a string never fails.
-        let _ = write!(
-            text,
-            "\n## {}\n\n{}\n\n| written | what it is |",
-            kind.title, kind.choice.about
-        );
-        let entries = (kind.entries)();
-        let columns = entries.first().map_or(&[][..], |e| &e.facts);
-        for (heading, _) in columns {
-            let _ = write!(text, " {heading} |");
+        let _ = write!(text, "\n## {}\n\n{}", kind.title, table(kind));
+    }
+    text
+}
+
+/// What a kind is, and its table.
+pub fn table(kind: &Kind) -> String {
+    let mut text = format!("{}\n\n| written | what it is |", kind.choice.about);
+    let entries = (kind.entries)();
+    let columns = entries.first().map_or(&[][..], |e| &e.facts);
+    for (heading, _) in columns {
+        let _ = write!(text, " {heading} |");
+    }
+    let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(columns.len()));
+    for Listed { choice, facts } in entries {
+        let usage = choice.usage.replace('|', "\\|");
+        let _ = write!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));
+        for (_, fact) in facts {
+            let _ = write!(text, " {} |", fact.replace('|', "\\|"));
         }
-        let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(columns.len()));
-        for Listed { choice, facts } in entries {
-            let usage = choice.usage.replace('|', "\\|");
-            let _ = write!(text, "| `{usage}` | {} |", choice.about.replace('|', "\\|"));
-            for (_, fact) in facts {
-                let _ = write!(text, " {} |", fact.replace('|', "\\|"));
-            }
-            text.push('\n');
-        }
+        text.push('\n');
     }
     text
 }

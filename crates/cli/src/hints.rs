@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use taste_data::Problem;
 use taste_detector::Error as Detection;
+use taste_monitor::Error as Watching;
 
 /// Where a command takes the way from files to samples from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub(crate) enum Reading {
 pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
     if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
         return Some(found);
+    }
+    if let Some(watching) = error.downcast_ref::<Watching>() {
+        return monitor(watching).map(str::to_owned);
     }
     from_flags(error, reading).map(str::to_owned)
 }
@@ -90,6 +94,24 @@ fn detection(error: &Detection) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+fn monitor(error: &Watching) -> Option<&'static str> {
+    Some(match error {
+        Watching::SeenByModel => {
+            "; --recalibrate N takes the first N samples of the stream as the calibration, taste edit --recalibrate DATA \
+             takes samples that the model has not seen, and --optimism tolerates a measured difference"
+        }
+        Watching::OtherDetector { .. } | Watching::OtherSettings { .. } => {
+            "; another --state begins anew"
+        }
+        Watching::Lost { .. } => "; --accept-loss goes on without them",
+        Watching::Setting { .. } => {
+            " (--run-length, --delta, --tolerate, --optimism, --least-effect)"
+        }
+        Watching::TooFew { .. } => " (--recalibrate)",
+        _ => return None,
+    })
 }
 
 /// What is wrong with the data, if it is them.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde::Serialize;
-use taste_catalog::{KINDS, Kind};
+use taste_catalog::Kind;
+use taste_choice::unknown;
 
 use crate::{
     args::{ListArgs, OpsArgs},
@@ -33,14 +34,24 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
         return ops::run(&OpsArgs { json: args.json });
     }
     let kinds: Vec<&Kind> = match &args.kind {
-        Some(name) => vec![taste_catalog::kind(name)?],
-        None => KINDS.iter().collect(),
+        Some(name) => vec![kind(name)?],
+        None => kinds().collect(),
     };
     if args.json {
         return print_json(&kinds.iter().map(|k| listed(k)).collect::<Vec<_>>());
     }
     let shown: Vec<String> = kinds.iter().map(|k| render(k)).collect();
     print(&shown.join("\n"))
+}
+
+/// Every kind.
+fn kinds() -> impl Iterator<Item = &'static Kind> {
+    taste_catalog::KINDS.iter().chain([&taste_lab::KIND])
+}
+
+fn kind(name: &str) -> Result<&'static Kind> {
+    let found = kinds().find(|k| k.choice.name == name);
+    Ok(found.ok_or_else(|| unknown("list", &kinds().collect::<Vec<_>>(), name))?)
 }
 
 fn listed(kind: &Kind) -> Listed {

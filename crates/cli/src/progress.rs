@@ -21,6 +21,13 @@ impl Bars {
         Self { quiet, bar: Mutex::new(None) }
     }
 
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if let Ok(mut bar) = self.bar.lock() {
+            *bar = None;
+        }
+    }
+
     /// What hears how far the work is.
     pub(crate) fn progress(&self) -> impl Fn(Stage<'_>) -> ControlFlow<()> + Send + Sync + '_ {
         move |stage| {

@@ -80,6 +80,13 @@ impl Dataset {
         Self { name, parts, labels: None }.checked()
     }
 
+    /// Under another name, for messages.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// All parts must give samples of one shape.
     fn checked(self) -> Result<Self, Error> {
         let refused = |message: String| Error::new(&self.name, message);

@@ -23,7 +23,9 @@ pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
 pub use labels::Labels;
 pub use options::{Dictionary, Filter, Layout, Options, Resize};
-pub use samples::{Borrowed, Chunk, Chunks, First, InMemory, Keep, Mapped, Part, Samples, draw};
-pub use sequences::{Fed, Sequences, Wanted, sequences};
+pub use samples::{
+    Borrowed, Chunk, Chunks, First, InMemory, Keep, Lent, Mapped, Part, Samples, Values, draw,
+};
+pub use sequences::{Fed, Padding, Sequences, Wanted, sequences};
 pub use survey::{Holds, Surveyed, survey};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

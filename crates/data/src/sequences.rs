@@ -42,6 +42,15 @@ pub struct Wanted {
     pub length: Option<usize>,
 }
 
+/// How sequences are brought to one length.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Padding {
+    /// The length; that of the longest if it is not given.
+    pub length: Option<usize>,
+    /// What follows the last entry of a shorter one.
+    pub with: f32,
+}
+
 impl Fed {
     /// What an input that the data do not have is fed with, as its name tells.
     fn by_name(name: &str) -> Option<Self> {
@@ -62,9 +71,9 @@ pub fn sequences(
     paths: &[PathBuf],
     wanted: &[Wanted],
     options: &Options,
-    length: Option<usize>,
-    padding: f32,
+    padding: Padding,
 ) -> Result<Option<Sequences>, Error> {
+    let Padding { length, with: padding } = padding;
     let names_alone = Options { only_kept: true, skip_bad: true, ..Options::default() };
     let mut found: Vec<(String, usize)> = Vec::new();
     for path in paths {

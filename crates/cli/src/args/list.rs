@@ -11,7 +11,7 @@ Examples:
   taste list score-models --json")]
 pub(crate) struct ListArgs {
     /// methods, score-models, targets, stein-operators, aggregates, tails, laplacian-methods, backends, formats, metrics,
-    /// attacks, corruptions or onnx-operators [default: all but the last]
+    /// attacks, corruptions, experiments or onnx-operators [default: all but the last]
     #[arg(value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Print JSON

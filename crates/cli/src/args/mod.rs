@@ -16,7 +16,9 @@ mod import;
 mod inputs;
 mod inspect;
 mod list;
+mod monitor;
 mod renamed;
+mod reproduce;
 mod run;
 mod train;
 
@@ -37,7 +39,9 @@ pub(crate) use fit::{FitArgs, after_help as fit_help};
 pub(crate) use import::ImportArgs;
 pub(crate) use inspect::InspectArgs;
 pub(crate) use list::ListArgs;
+pub(crate) use monitor::MonitorArgs;
 pub(crate) use renamed::notes as renamed_notes;
+pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
@@ -60,6 +64,7 @@ Examples:
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
+  taste monitor detector.onnx day1.npy --state state    watch a stream, with a proved false-alarm rate
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
   taste attack clf.onnx test.npy --attack pgd --eps 8/255 -o moved.npy   samples that mislead
   taste bench --config bench.toml --out bench           many methods on many sets
@@ -67,9 +72,10 @@ Examples:
   taste train score --data train.npy --out score.onnx   a score model, by denoising score matching
   taste import resnet18.pth -o clf.onnx                 published weights as ONNX
   taste inspect model.onnx                              operators, shapes, methods that apply
+  taste reproduce directional --out results             an experiment of the paper, as a page
   taste derive model.onnx --input x.npy --grad g.npy    the gradient at every sample, as a file
 
-Exit codes: 0 fine, 1 a shift was found (test), 2 error. Data goes to standard output or to named
+Exit codes: 0 fine, 1 a shift was found (test) or an alarm stands (monitor), 2 error. Data goes to standard output or to named
 files, messages to standard error."
 )]
 pub(crate) struct Cli {
@@ -84,6 +90,7 @@ pub(crate) enum Command {
     Score(Box<ScoreArgs>),
     Test(Box<TestArgs>),
     Explain(Box<ExplainArgs>),
+    Monitor(Box<MonitorArgs>),
     Evaluate(Box<EvaluateArgs>),
     Bench(Box<BenchArgs>),
     Edit(EditArgs),
@@ -91,6 +98,7 @@ pub(crate) enum Command {
     Corrupt(Box<CorruptArgs>),
     Train(TrainArgs),
     Import(ImportArgs),
+    Reproduce(ReproduceArgs),
     Derive(Box<DeriveArgs>),
     Inspect(Box<InspectArgs>),
     List(ListArgs),

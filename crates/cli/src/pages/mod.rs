@@ -3,12 +3,14 @@
 mod bench;
 mod evaluate;
 mod fit;
+mod monitor;
 mod score;
 mod test;
 
 pub(crate) use bench::bench;
 pub(crate) use evaluate::evaluate;
 pub(crate) use fit::fit;
+pub(crate) use monitor::monitor;
 pub(crate) use score::Scored;
 pub(crate) use test::test;
 
@@ -170,7 +172,7 @@ fn usual_count(decision: &Decision, calibration: usize, samples: usize) -> Optio
 }
 
 /// Scores over those of calibration samples, with the threshold. Where some are far out, their logarithm is shown.
-fn histogram(
+pub(crate) fn histogram(
     title: &str,
     what: &str,
     calibration: &[f32],

@@ -7,7 +7,7 @@ use arrow_array::{
     types::{Int32Type, Int64Type},
 };
 use ndarray::array;
-use taste_data::{Dataset, Fed, Options, Sequences, Wanted, sequences};
+use taste_data::{Dataset, Fed, Options, Padding, Sequences, Wanted, sequences};
 
 use crate::{
     files::{Folder, all, npy, refused, zip},
@@ -22,7 +22,9 @@ const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 
 fn found(path: &PathBuf, names: &[&str], length: Option<usize>) -> Sequences {
     let paths = std::slice::from_ref(path);
-    sequences(paths, &wanted(names), &Options::default(), length, 0.0).unwrap().unwrap()
+    sequences(paths, &wanted(names), &Options::default(), Padding { length, with: 0.0 })
+        .unwrap()
+        .unwrap()
 }
 
 fn options(found: &Sequences) -> Options {
@@ -121,7 +123,9 @@ fn an_input_that_nothing_can_be_made_of_is_named() {
     let folder = Folder::new();
     let path = folder.put("t.jsonl", LINES);
     let asked = wanted(&["input_ids", "position_ids"]);
-    let text = sequences(&[path], &asked, &Options::default(), None, 0.0).unwrap_err().to_string();
+    let text = sequences(&[path], &asked, &Options::default(), Padding::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         text.ends_with("the model takes \"position_ids\", and there are lists input_ids"),
         "{text}"

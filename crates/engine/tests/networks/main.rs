@@ -3,6 +3,7 @@
 mod binary;
 mod common;
 mod convolutions;
+mod deep;
 mod features;
 mod many_classes;
 mod metric;

@@ -8,11 +8,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{Build, Calculus, Graph, Id, Op, OpError};
 
+/// A chain has at most this many operators, so that a slope costs a bounded number of steps for each of them.
+const LONGEST: usize = 64;
+
 /// For every value among the results of `nodes` that is an element-by-element function of a single
 /// moving value, that value. `moving` are the values that move by themselves.
 pub(super) fn roots(graph: &Graph, nodes: &[usize], moving: &[Id]) -> HashMap<Id, Id> {
     let mut active: HashSet<Id> = moving.iter().copied().collect();
     let mut roots: HashMap<Id, Id> = HashMap::new();
+    let mut lengths: HashMap<Id, usize> = HashMap::new();
     for &n in nodes {
         let node = &graph.nodes()[n];
         let [out] = node.outs[..] else { continue };
@@ -29,14 +33,34 @@ pub(super) fn roots(graph: &Graph, nodes: &[usize], moving: &[Id]) -> HashMap<Id
         if !sources.is_empty() {
             active.insert(out);
         }
+        let length = 1 + node.args.iter().filter_map(|a| lengths.get(a)).sum::<usize>();
         if let [root] = sources[..]
+            && length <= LONGEST
             && is_elementwise(&*node.op)
             && graph.fact(root) == graph.fact(out)
         {
             roots.insert(out, root);
+            lengths.insert(out, length);
         }
     }
     roots
+}
+
+/// The values whose own derivatives somebody asks for: `ends`, and what is read by a node outside of the value's chain.
+/// All others are steps within a chain.
+pub(super) fn read_outside(
+    graph: &Graph,
+    nodes: &[usize],
+    roots: &HashMap<Id, Id>,
+    ends: &[Id],
+) -> HashSet<Id> {
+    let mut read: HashSet<Id> = ends.iter().copied().collect();
+    for &n in nodes {
+        let node = &graph.nodes()[n];
+        let root = node.outs.first().and_then(|out| roots.get(out));
+        read.extend(node.args.iter().filter(|a| root.is_none() || roots.get(a) != root));
+    }
+    read
 }
 
 fn is_elementwise(op: &dyn Op) -> bool {

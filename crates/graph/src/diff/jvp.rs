@@ -12,7 +12,7 @@ pub fn jvp(
     let mut tangents = seeds.clone();
     let starts: Vec<Id> = seeds.keys().copied().collect();
     let nodes = b.graph().ancestors(ends, &starts);
-    propagate(b, &nodes, &mut tangents)?;
+    propagate(b, &nodes, ends, &mut tangents)?;
     Ok(ends.iter().map(|e| tangents.get(e).copied()).collect())
 }
 
@@ -27,10 +27,12 @@ pub fn hvp(b: &mut Build<'_>, f: Id, x: Id, direction: Id) -> Result<Option<Id>,
 fn propagate(
     b: &mut Build<'_>,
     nodes: &[usize],
+    ends: &[Id],
     tangents: &mut Derivatives,
 ) -> Result<(), OpError> {
     let moving: Vec<Id> = tangents.keys().copied().collect();
     let roots = cluster::roots(b.graph(), nodes, &moving);
+    let wanted = cluster::read_outside(b.graph(), nodes, &roots, ends);
     for &n in nodes {
         let node = b.graph().nodes()[n].clone();
         if node.outs.iter().any(|o| tangents.contains_key(o)) {
@@ -38,6 +40,9 @@ fn propagate(
         }
         let out = node.outs[0];
         if let Some(&root) = roots.get(&out) {
+            if !wanted.contains(&out) {
+                continue;
+            }
             let slope = cluster::slope(b, out, root).map_err(|e| explain(&node, &e))?;
             if let (Some(slope), Some(&tangent)) = (slope, tangents.get(&root)) {
                 tangents.insert(out, b.mul(slope, tangent).map_err(|e| explain(&node, &e))?);
@@ -73,7 +78,7 @@ fn node_tangent(
         }
         Calculus::Composite(c) => {
             let (result, nodes) = expand(b, c, args)?;
-            propagate(b, &nodes, tangents)?;
+            propagate(b, &nodes, &[result], tangents)?;
             Ok(tangents.get(&result).copied())
         }
     }

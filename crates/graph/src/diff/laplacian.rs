@@ -32,18 +32,20 @@ pub fn second_order(
     let starts: Vec<Id> = seeds.keys().copied().collect();
     let nodes = b.graph().ancestors(ends, &starts);
     let mut state = seeds.clone();
-    propagate(b, &nodes, &mut state, mode)?;
+    propagate(b, &nodes, ends, &mut state, mode)?;
     Ok(ends.iter().map(|e| state.get(e).copied()).collect())
 }
 
 fn propagate(
     b: &mut Build<'_>,
     nodes: &[usize],
+    ends: &[Id],
     state: &mut HashMap<Id, Second>,
     mode: Curvature,
 ) -> Result<(), OpError> {
     let moving: Vec<Id> = state.keys().copied().collect();
     let roots = cluster::roots(b.graph(), nodes, &moving);
+    let wanted = cluster::read_outside(b.graph(), nodes, &roots, ends);
     for &n in nodes {
         let node = b.graph().nodes()[n].clone();
         let out = node.outs[0];
@@ -51,6 +53,9 @@ fn propagate(
             continue;
         }
         if let Some(&root) = roots.get(&out) {
+            if !wanted.contains(&out) {
+                continue;
+            }
             let second = chain_second(b, out, root, state, mode).map_err(|e| explain(&node, &e))?;
             state.extend(second.map(|s| (out, s)));
             continue;
@@ -118,7 +123,7 @@ fn node_second(
         Calculus::Pointwise(_) => chain_second(b, node.outs[0], args[0], state, mode),
         Calculus::Composite(c) => {
             let (result, nodes) = expand(b, c, args)?;
-            propagate(b, &nodes, state, mode)?;
+            propagate(b, &nodes, &[result], state, mode)?;
             Ok(state.get(&result).copied())
         }
     }

@@ -18,7 +18,9 @@ mod rank;
 mod tolerance;
 
 pub use bets::{Bets, LEAST_SAMPLES, Setting, Sides};
+pub(crate) use evidence::log_mean;
 pub use evidence::{Evidence, Learning};
+pub(crate) use onset::onset_after;
 pub use onset::{Onset, onset};
 pub use rank::Rank;
 pub use tolerance::Tolerance;

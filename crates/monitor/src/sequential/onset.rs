@@ -29,6 +29,18 @@ pub fn onset(
     alpha: f64,
     least_shift: f64,
 ) -> Result<Option<Onset>, Error> {
+    onset_after(bets, &vec![0.0; bets.len()], ranks, alpha, least_shift)
+}
+
+/// The same where the first ranks are no longer at hand: `before` are the largest products of bets up to them, as
+/// logarithms.
+pub(crate) fn onset_after(
+    bets: &Bets,
+    before: &[f64],
+    ranks: &[Rank],
+    alpha: f64,
+    least_shift: f64,
+) -> Result<Option<Onset>, Error> {
     if !(alpha > 0.0 && alpha < 1.0) {
         return Err(Error::Setting { name: "error rate", wanted: "between 0 and 1", found: alpha });
     }
@@ -37,7 +49,8 @@ pub fn onset(
         return Err(Error::Setting { name, wanted, found: least_shift });
     }
     // Products of bets that end just before a sample: large ones say that the change was there already.
-    let mut products = vec![0.0f64; bets.len()];
+    let mut products = before.to_vec();
+    products.resize(bets.len(), 0.0);
     let most = libm::log(bets.len() as f64 / alpha);
     let mut still_quiet = Vec::with_capacity(ranks.len());
     for &rank in ranks {

@@ -9,13 +9,24 @@ pub fn spearman(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() || a.iter().chain(b).any(|v| v.is_nan()) {
         return None;
     }
-    let (a, b) = (ranks(a), ranks(b));
-    let mean = f64::midpoint(a.len() as f64, 1.0);
-    let product = |x: &[f64], y: &[f64]| -> f64 {
-        x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum()
-    };
-    let scale = (product(&a, &a) * product(&b, &b)).sqrt();
-    (scale > 0.0).then(|| (product(&a, &b) / scale).clamp(-1.0, 1.0))
+    pearson(&ranks(a), &ranks(b))
+}
+
+/// The linear correlation of pairs (Pearson 1895); none where [`spearman`] has none.
+pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    if a.len() != b.len() || a.iter().chain(b).any(|v| v.is_nan()) {
+        return None;
+    }
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let (a_mean, b_mean) = (mean(a), mean(b));
+    let (mut both, mut a_alone, mut b_alone) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().map(|v| v - a_mean).zip(b.iter().map(|v| v - b_mean)) {
+        both += x * y;
+        a_alone += x * x;
+        b_alone += y * y;
+    }
+    let scale = (a_alone * b_alone).sqrt();
+    (scale > 0.0).then(|| (both / scale).clamp(-1.0, 1.0))
 }
 
 /// [`spearman`] with the percentile bootstrap over pairs.
@@ -66,6 +77,17 @@ mod tests {
         assert_eq!(spearman(&map(&a), &b), Some(found));
         let turned = spearman(&a.map(|v| -v), &b).expect("pairs");
         assert!((found + turned).abs() < 1e-14);
+    }
+
+    #[test]
+    fn linear_correlation_is_that_of_numpy() {
+        let a = [0.38, 0.71, 0.65, 0.9, 0.65, 0.2, 0.44];
+        let b = [0.1, 0.3, 0.05, 0.8, 0.3, 0.6, 0.0];
+        let found = pearson(&a, &b).expect("pairs");
+        assert!((found - 0.265_628_535_155_042_4).abs() < 1e-12, "{found}");
+        let moved = pearson(&a.map(|v| 2.0 - 3.0 * v), &b).expect("pairs");
+        assert!((found + moved).abs() < 1e-12);
+        assert_eq!(pearson(&[1.0, 1.0], &[1.0, 2.0]), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod precision;
 mod resample;
 mod risk;
 
-pub use correlation::{spearman, spearman_interval};
+pub use correlation::{pearson, spearman, spearman_interval};
 pub use false_positives::{Convention, false_positive_rate, fpr95};
 pub use pixels::{Grid, PixelMetric, Pixels};
 pub use resample::Draw;

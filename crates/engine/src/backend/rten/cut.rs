@@ -51,24 +51,62 @@ pub(super) fn groups(
         }
     }
     let mut groups = Vec::new();
-    // Nodes that are not in a group yet, and what they write.
-    let mut open: (Vec<usize>, HashSet<&str>) = Default::default();
+    let mut open = Open::default();
     for (place, node) in nodes.iter().enumerate() {
         if let Some(chain) = ends.remove(&place) {
-            let mut read = chain.iter().flat_map(|&n| &nodes[n].input);
-            if read.any(|name| open.1.contains(name.as_str())) {
-                groups.push(Group::Piece(std::mem::take(&mut open).0));
+            if chain.iter().any(|&n| open.writes_for(&nodes[n])) {
+                open.close(&mut groups);
             }
             groups.push(Group::Convolution(chain));
         } else if !taken[place] {
-            open.0.push(place);
-            open.1.extend(node.output.iter().map(String::as_str));
+            if open.terms(node) > MOST_TERMS {
+                open.close(&mut groups);
+            }
+            open.take(place, node);
         }
     }
-    if !open.0.is_empty() {
-        groups.push(Group::Piece(open.0));
-    }
+    open.close(&mut groups);
     groups
+}
+
+/// rten's optimiser writes a sum of sums, and a product of products, out as the list of its terms, anew at every node. A
+/// value that is squared 40 times over would have 2⁴⁰ of them, so no piece holds a longer list.
+const MOST_TERMS: usize = 128;
+
+/// Nodes that are in no group yet.
+#[derive(Default)]
+struct Open<'a> {
+    places: Vec<usize>,
+    /// What they write: by which operator, and of how many terms.
+    written: HashMap<&'a str, (&'a str, usize)>,
+}
+
+impl<'a> Open<'a> {
+    fn writes_for(&self, node: &NodeProto) -> bool {
+        node.input.iter().any(|name| self.written.contains_key(name.as_str()))
+    }
+
+    /// The terms of a node with two arguments, where those of the same operator are written out.
+    fn terms(&self, node: &NodeProto) -> usize {
+        let of = |name: &String| match self.written.get(name.as_str()) {
+            Some(&(operator, terms)) if operator == node.op_type => terms,
+            _ => 1,
+        };
+        if node.input.len() == 2 { node.input.iter().map(of).sum() } else { 1 }
+    }
+
+    fn take(&mut self, place: usize, node: &'a NodeProto) {
+        let made = (node.op_type.as_str(), self.terms(node));
+        self.places.push(place);
+        self.written.extend(node.output.iter().map(|o| (o.as_str(), made)));
+    }
+
+    fn close(&mut self, groups: &mut Vec<Group>) {
+        let Self { places, .. } = std::mem::take(self);
+        if !places.is_empty() {
+            groups.push(Group::Piece(places));
+        }
+    }
 }
 
 /// What is known of values.
@@ -176,6 +214,25 @@ mod tests {
             node("Sub", &["a", "c"], "y"),
         ];
         assert_eq!(cut(nodes, &["y"]), [Group::Convolution(vec![1]), Group::Piece(vec![0, 2, 3])]);
+    }
+
+    #[test]
+    fn lists_of_terms_stay_short() {
+        let squares = (0..40).map(|i| {
+            let x = format!("v{i}");
+            node("Mul", &[&x, &x], &format!("v{}", i + 1))
+        });
+        let groups = cut(squares.collect(), &["v40"]);
+        let sizes: Vec<usize> = groups.iter().map(|g| g.nodes().len()).collect();
+        assert_eq!(sizes, [7, 7, 7, 7, 7, 5], "2⁷ is 128");
+        let sums = (0..300).map(|i| node("Add", &[&format!("v{i}"), "x"], &format!("v{}", i + 1)));
+        let groups = cut(sums.collect(), &["v300"]);
+        assert!(groups.iter().all(|g| g.nodes().len() < MOST_TERMS), "{groups:?}");
+        let mixed = (0..200).map(|i| {
+            let x = format!("v{i}");
+            node(if i % 2 == 0 { "Mul" } else { "Add" }, &[&x, &x], &format!("v{}", i + 1))
+        });
+        assert_eq!(cut(mixed.collect(), &["v200"]).len(), 1, "other operators end a list");
     }
 
     #[test]
