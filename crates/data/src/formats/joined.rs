@@ -23,7 +23,7 @@ pub(super) struct Joined {
 impl Joined {
     /// Arrays by name, each with one row a sample; with a length, rows are padded with NaN or cut.
     pub(super) fn new(
-        origin: Origin,
+        origin: &Origin,
         arrays: Vec<(String, Array)>,
         labels: Option<Array>,
         length: Option<usize>,

@@ -92,7 +92,7 @@ fn side_by_side(
     };
     let arrays = chosen.into_iter().map(opened).collect::<Result<Vec<_>, _>>()?;
     let length = options.sequences.as_ref().map(|s| s.length);
-    Ok(Box::new(Joined::new(found.origin.clone(), arrays, labels, length)?))
+    Ok(Box::new(Joined::new(&found.origin, arrays, labels, length)?))
 }
 
 /// The arrays of an archive, in its order.

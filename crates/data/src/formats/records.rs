@@ -418,7 +418,7 @@ fn lists(array: &dyn Array) -> Option<(ArrayRef, Vec<Option<Range<usize>>>)> {
     let found = array.as_fixed_size_list_opt()?;
     let length = usize::try_from(found.value_length()).ok()?;
     let place = |row: usize| {
-        let start = found.value_offset_at(row).try_into().ok()?;
+        let start = found.value_offset_at(row);
         Some(start..start + length).filter(|_| found.is_valid(row))
     };
     Some((found.values().clone(), rows.map(place).collect()))
