@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Dataset, Error, Options, Problem, error::listed};
 
 /// How lists become rows for a model that takes sequences.
+#[expect(clippy::unsafe_derive_deserialize, reason = "the slices of ndarray are unsafe inside")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sequences {
     /// How many entries a sequence has.
@@ -171,7 +172,8 @@ impl Sequences {
                     Fed::Mask => part.slice_mut(s![..end]).fill(1.0),
                     Fed::Given => {
                         let padding = if given == 0 { self.padding } else { 0.0 };
-                        fill(&mut part, row.slice(s![given * each..(given + 1) * each]), padding);
+                        let from = row.slice(s![given * each..(given + 1) * each]);
+                        fill(&mut part, &from, padding);
                         given += 1;
                     }
                 }
@@ -181,7 +183,7 @@ impl Sequences {
     }
 }
 
-fn fill(part: &mut ArrayViewMut1<'_, f32>, from: ArrayView1<'_, f32>, padding: f32) {
+fn fill(part: &mut ArrayViewMut1<'_, f32>, from: &ArrayView1<'_, f32>, padding: f32) {
     part.fill(padding);
     for (into, &v) in part.iter_mut().zip(from).filter(|(_, v)| !v.is_nan()) {
         *into = v;
