@@ -97,6 +97,12 @@ fn delimiter(origin: &Origin) -> Result<u8, Error> {
     }
     let opening = origin.opening(1 << 16)?;
     let line = opening.split(|&b| b == b'\n').next().unwrap_or_default();
+    // Numbers with a decimal comma, and no names above them.
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    let is_number = |cell: &str| number(cell.trim()).is_some() || with_point(cell.trim()).is_some();
+    if text.contains(';') && text.split(';').all(is_number) {
+        return Ok(b';');
+    }
     let mut quoted = false;
     let mut counts = [(b',', 0), (b';', 0), (b'\t', 0)];
     for &byte in line {
