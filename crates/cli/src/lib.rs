@@ -31,6 +31,7 @@ mod progress;
 mod reading;
 mod reproduce;
 mod score;
+mod serve;
 mod sheet;
 mod shift;
 pub mod shown;
@@ -113,6 +114,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Command::Monitor(args) => monitor::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Bench(args) => bench::run(args).map(|()| Outcome::Fine),
+        Command::Serve(args) => serve::run(args).map(|()| Outcome::Fine),
         Command::Edit(args) => edit::run(args),
         Command::Attack(args) => attack::run(args).map(|()| Outcome::Fine),
         Command::Corrupt(args) => corrupt::run(args).map(|()| Outcome::Fine),

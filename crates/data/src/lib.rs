@@ -10,6 +10,7 @@ pub mod npy;
 mod options;
 mod origin;
 mod prepare;
+mod received;
 mod samples;
 mod sequences;
 mod skips;
@@ -23,6 +24,7 @@ pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
 pub use labels::Labels;
 pub use options::{Dictionary, Filter, Layout, Options, Resize};
+pub use received::{from_array, from_bytes, from_images};
 pub use samples::{
     Borrowed, Chunk, Chunks, First, InMemory, Keep, Lent, Mapped, Part, Samples, Values, draw,
 };

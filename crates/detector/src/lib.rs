@@ -53,5 +53,5 @@ pub use profile::{Group, Profile};
 pub use progress::{Progress, Stage};
 pub use reference::{MapReference, Margins, Reference};
 pub use remarks::{Comparison, Matter, Remark};
-pub use scorer::{Novelty, Scorer, Scores};
+pub use scorer::{Fed, Novelty, Scorer, Scores};
 pub use settings::Settings;

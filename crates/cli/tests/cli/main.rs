@@ -21,6 +21,8 @@ mod operators;
 mod outputs;
 mod pages;
 mod score;
+#[cfg(unix)]
+mod serve;
 mod shift;
 mod tables;
 mod train;
