@@ -151,6 +151,9 @@ def test_pages_have_both_themes(detector, shifted):
 def test_batches_of_scores(detector, fresh):
     found = detector.score(fresh)
     assert len(found[:7]) == 7 and found[found.flag].flag.all() and np.array_equal(np.asarray(found), found.score)
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.score, found.score) and again.evidence.keys() == found.evidence.keys()
+    assert "500 samples" in again._repr_html_()
     assert "500 samples" in repr(found) and np.array_equal(found[3:5].score, found.score[3:5])
 
 
