@@ -19,7 +19,7 @@ def run(*arguments: str | os.PathLike[str], check: bool = True) -> subprocess.Co
     >>> print(run("list", "goals").stdout.split()[0])
     harm
     """
-    command = [sys.executable, "-m", "taste_ood", *map(os.fspath, arguments)]
+    command = [sys.executable, "-m", "taste_ood", *(os.fspath(argument) for argument in arguments)]
     done = subprocess.run(command, text=True, capture_output=True, check=False)
     if check and done.returncode not in (0, 1):
         raise Error(done.stderr.strip().removeprefix("error: ") or f"taste ended with {done.returncode}")

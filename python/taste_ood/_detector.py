@@ -239,8 +239,16 @@ class Evaluation:
 
     @property
     def sets(self) -> list[dict[str, Any]]:
-        """What was found on every shifted set."""
-        return list(self._found["sets"])
+        """What was found on every shifted set by the score."""
+        return list(self._found["scores"][0]["sets"])
+
+    def metric(self, name: str = "auroc", score: str = "score") -> dict[str, float]:
+        """A metric by set, of the score or of the novelty."""
+        reports = [r for r in self._found["scores"] if r["score"] == score]
+        if not reports:
+            raise ChoiceError(f"there is no {score!r}; there are {', '.join(r['score'] for r in self._found['scores'])}")
+        found = {own["name"]: own["metrics"] for own in reports[0]["sets"]}
+        return {own: float(metrics[name]["value"]) for own, metrics in found.items() if name in metrics}
 
     def to_dict(self) -> dict[str, Any]:
         """All that was found, in the words of `taste evaluate --json`."""
@@ -252,14 +260,12 @@ class Evaluation:
 
         return pandas.json_normalize(self.sets)
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        rows = []
-        for found in self.sets:
-            score = found.get("score", found)
-            auroc = score.get("auroc")
-            auroc = auroc.get("value") if isinstance(auroc, dict) else auroc
-            rows.append((str(found["name"]), str(found["samples"]), "–" if auroc is None else f"{auroc:.3f}"))
-        return rows
+    def _rows(self) -> list[tuple[str, str, str]]:
+        aurocs = self.metric("auroc")
+        return [
+            (str(own["name"]), str(own["samples"]), f"{aurocs[own['name']]:.3f}" if own["name"] in aurocs else "–")
+            for own in self.sets
+        ]
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{name} {auroc}" for name, _, auroc in self._rows())

@@ -105,11 +105,6 @@ class Order:
             raise ChoiceError(f"std: {bad[0]} is nothing to divide by")
         self.reading = json.dumps(reading)
 
-    @property
-    def prepares(self) -> bool:
-        """Whether arrays are something else before they reach the model."""
-        return json.loads(self.reading) != json.loads(Order(_defaults()).reading)
-
 
 def _defaults() -> dict[str, Any]:
     names = fit.__kwdefaults__ or {}
@@ -194,9 +189,7 @@ def _fit(own: _taste.Model, train: Data, apart: Data | None, order: Order, runs:
 def _example(model: Any, data: Data, order: Order) -> NDArray[Any] | None:
     """Samples to export a module with, if they are as it takes them."""
     array = data.array
-    if array is None or not hasattr(model, "modules") or order.prepares:
-        return None if array is None or not hasattr(model, "modules") else _prepared(array, order)
-    return _prepared(array, order)
+    return None if array is None or not hasattr(model, "modules") else _prepared(array, order)
 
 
 def _prepared(array: NDArray[Any], order: Order) -> NDArray[Any]:

@@ -222,4 +222,14 @@ pub struct MapFacts {
     pub alpha: f64,
     /// What colour scales end at: the 99.9 % quantile of the sizes of entries, on calibration data.
     pub scale: f64,
+    /// Whether large entries alone are unusual, not those far below zero.
+    #[serde(default)]
+    pub one_sided: bool,
+}
+
+impl MapFacts {
+    /// Whether an entry is beyond the threshold.
+    pub fn is_beyond(&self, entry: f32) -> bool {
+        f64::from(if self.one_sided { entry } else { entry.abs() }) > self.threshold
+    }
 }

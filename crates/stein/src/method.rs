@@ -354,6 +354,7 @@ fn finish(
         id,
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         deviations: baseline.deviations.iter().map(|&d| d as f32).collect(),
+        one_sided: false,
     });
     statistic.facts = facts(fit, job, residual, &field.facts);
     statistic.findings = findings;

@@ -5,7 +5,7 @@ mod folder;
 mod images;
 mod maps;
 
-pub(crate) use images::as_image;
+pub(crate) use images::{as_image, scale};
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use taste_detector::{
     explain::{Chosen, EntryPart as Part, Sizes, entry_names, in_deviations, largest},
     over_channels,
 };
-use taste_report::Scale;
 
 use crate::{
     Outcome,
@@ -117,9 +116,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         (serde_json::to_string_pretty(&report)? + "\n").as_bytes(),
     )?;
     let drawn = if is_image {
-        let scale = Scale::diverging(facts.scale.max(facts.threshold));
         let options = detector.reading();
-        images::images(args, &report.explained, &scale, facts.threshold, &options)?
+        images::images(args, &report.explained, facts, &options)?
     } else {
         columns::bars(args, &report.explained, &names, &sizes, facts, deviations)?
     };
@@ -163,7 +161,7 @@ impl<'a> Drawing<'a> {
             for (i, &index) in places.iter().enumerate() {
                 let own = map.index_axis(Axis(0), i).to_owned();
                 sizes.add(&own, deviations);
-                let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
+                let beyond = own.iter().filter(|v| facts.is_beyond(**v)).count();
                 chosen.offer(index, scores.score[i], || Explained {
                     index,
                     file: data.row_name(chunk.index[i]),

@@ -197,14 +197,15 @@ fn groups(score: &ScoreReport) -> Vec<(String, Vec<&SetReport>)> {
 
 /// ROC curves by name, each of clean samples and of shifted sets.
 fn roc<'a>(curves: impl Iterator<Item = (String, &'a SetReport, Vec<&'a SetReport>)>) -> Lines {
+    // Chance first, where histograms have clean samples: sets have the same colours in both.
     let start = Lines::new("ROC curves")
-        .axes("false-positive rate (clean)", "true-positive rate (shifted)");
-    let lines = curves.fold(start, |figure, (name, clean, sets)| {
+        .axes("false-positive rate (clean)", "true-positive rate (shifted)")
+        .series(Series::new("chance", [(0.0, 0.0), (1.0, 1.0)]).dashed());
+    curves.fold(start, |figure, (name, clean, sets)| {
         let negative: Vec<f64> = clean.kept().collect();
         let positive: Vec<f64> = sets.iter().flat_map(|set| set.kept()).collect();
         figure.series(Series::new(name, Ranked::new(&negative, &positive).roc()))
-    });
-    lines.series(Series::new("chance", [(0.0, 0.0), (1.0, 1.0)]).dashed())
+    })
 }
 
 /// Scores of clean samples and of shifted ones.

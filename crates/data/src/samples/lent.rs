@@ -178,7 +178,9 @@ mod tests {
             std: vec![2.0],
             ..Options::default()
         };
-        npy::write(&path, &singles.view()).expect("a file");
+        let mut file = npy::Writer::create(&path, singles.shape()).expect("a file");
+        file.append(&singles.view()).expect("images");
+        file.finish().expect("a file");
         let file = Dataset::open(&path, &options).expect("samples");
         let lent = Lent::new("x", Values::Single(singles.view()), &options).expect("samples");
         assert_eq!((lent.sample_shape(), lent.count()), (&[3, 4, 6][..], Some(5)));

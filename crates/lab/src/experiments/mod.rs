@@ -3,6 +3,7 @@
 mod cifar;
 mod digits;
 mod numbers;
+mod pictures;
 mod plane;
 mod scored;
 mod signal;
@@ -14,6 +15,9 @@ taste_choice::table! {
     pub EXPERIMENTS: [Experiment] = {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
+        maps::EXPERIMENT,
+        mvtec::EXPERIMENT,
+        timestep::EXPERIMENT,
         theory::EXPERIMENT,
         mnist::EXPERIMENT,
         mixed::EXPERIMENT,

@@ -9,7 +9,7 @@ use taste_report::{Heatmap, Image, Panel, Scale, Section, Table};
 
 use super::gather::{Scored, Worst};
 use crate::{
-    explain::as_image,
+    explain::{as_image, scale},
     pages::{p_value, percent, signed},
     sheet,
     table::{count, number},
@@ -58,7 +58,7 @@ fn thumbnails(detector: &Detector, worst: &[Worst], images: &[Image]) -> Heatmap
     let pixel = (PANEL / longest).clamp(1, 12);
     let columns = (ROW / (longest * pixel).max(90)).clamp(2, 6).min(worst.len());
     let facts = detector.manifest().map.as_ref();
-    let limit = facts.map_or(1.0, |f| f.scale.max(f.threshold));
+    let scale = facts.map_or_else(|| Scale::diverging(1.0), scale);
     let mut panels = Vec::new();
     let pairs: Vec<(&Worst, &Image)> = worst.iter().zip(images).collect();
     // A row that is not full would have its maps beside its images.
@@ -71,7 +71,7 @@ fn thumbnails(detector: &Detector, worst: &[Worst], images: &[Image]) -> Heatmap
         let maps: Vec<Panel> = row.iter().filter_map(|(w, image)| over(w, image, facts)).collect();
         panels.extend(maps);
     }
-    Heatmap::grid(panels, columns, Scale::diverging(limit))
+    Heatmap::grid(panels, columns, scale)
         .pixel(u32::try_from(pixel).unwrap_or(1))
         .label("part of the map")
 }
