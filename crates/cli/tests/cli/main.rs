@@ -20,6 +20,7 @@ mod models;
 mod operators;
 mod outputs;
 mod pages;
+mod reproduce;
 mod score;
 #[cfg(unix)]
 mod serve;
