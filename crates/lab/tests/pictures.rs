@@ -113,7 +113,7 @@ fn stripes(random: &mut Random, side: u32) -> RgbImage {
 /// A category in the layout of MVTec AD: stripes, and stripes with a dark square.
 fn category(root: &Path) {
     let mut random = Random::new(9);
-    for (part, count) in [("train/good", 30), ("test/good", 4), ("test/square", 4)] {
+    for (part, count) in [("train/good", 72), ("test/good", 6), ("test/square", 6)] {
         let folder = root.join(part);
         fs::create_dir_all(&folder).expect("a folder");
         for i in 0..count {

@@ -142,20 +142,6 @@ fn scores_are_those_of_the_command_and_the_service_ends_in_order() {
 }
 
 #[test]
-fn a_half_sent_head_is_cut_off() {
-    let place = calibrated();
-    let service = Running::start(&place, "");
-    for beginning in [&b"POST /v1/score HTTP/1.1\r\nhost: "[..], b""] {
-        let mut stream = service.connect();
-        stream.write_all(beginning).unwrap();
-        let begin = Instant::now();
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-        assert!(begin.elapsed() < Duration::from_secs(30), "{beginning:?}");
-    }
-}
-
-#[test]
 fn kills_lose_nothing_that_was_answered_and_count_nothing_twice() {
     let kills: usize = std::env::var("TASTE_KILLS").map_or(6, |n| n.parse().unwrap());
     let place = calibrated();
