@@ -110,7 +110,7 @@ fn stripes(random: &mut Random, side: u32) -> RgbImage {
     })
 }
 
-/// A category in the layout of MVTec AD: stripes, and stripes with a dark square.
+/// A category in the layout of `MVTec AD`: stripes, and stripes with a dark square.
 fn category(root: &Path) {
     let mut random = Random::new(9);
     for (part, count) in [("train/good", 72), ("test/good", 6), ("test/square", 6)] {
@@ -146,7 +146,7 @@ fn archives(root: &Path) {
     for _ in 0..140 {
         digits.extend(stripes(&mut random, 28).pixels().map(|p| p.0[0]));
         let picture = stripes(&mut random, 32);
-        photographs.push(0);
+        photographs.extend([0]);
         for channel in 0..3 {
             photographs.extend(picture.pixels().map(|p| p.0[channel]));
         }

@@ -51,14 +51,14 @@ impl Running {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         stream
     }
 
     /// A request on a connection of its own; nothing if the service goes away.
     fn try_send(&self, method: &str, path: &str, body: &[u8]) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+        stream.set_read_timeout(Some(Duration::from_mins(1))).ok()?;
         let (address, length) = (&self.address, body.len());
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
