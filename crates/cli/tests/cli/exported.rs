@@ -174,6 +174,7 @@ fn pictures(place: &Place, name: &str, count: usize, noise: usize, seed: u64) {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation: cargo test --release")]
 fn a_mobilenet_of_a_thousand_classes_goes_all_the_way() {
     let place = place("mobilenet.onnx");
     pictures(&place, "train.npy", 120, 8, 1);
