@@ -89,7 +89,7 @@ fn normalisers_are_those_of_the_table() {
 }
 
 #[test]
-fn normalisers_stay_below_those_of_chernoff_and_tolerating_nothing_changes_none() {
+fn normalisers_stay_below_those_of_chernoff() {
     let plain = bets(1000, 0.04);
     for (bet, normaliser) in plain.normalisers().iter().enumerate() {
         let value = |rank| {
@@ -101,12 +101,6 @@ fn normalisers_stay_below_those_of_chernoff_and_tolerating_nothing_changes_none(
         let chernoff = ranks.chernoff_quantile(0.01);
         let known = [1.025_00, 1.053_99, 1.141_56, 1.585_32][bet];
         assert!((chernoff - known).abs() < 2e-5 && *normaliser < chernoff, "{chernoff} {known}");
-    }
-    // A tolerance that is next to none goes through the other computation.
-    let tolerance = Tolerance { junk: 1e-12, ..Tolerance::default() };
-    let tolerant = Bets::new(Setting { tolerance, delta: 0.04, ..Setting::new(1000) });
-    for (a, b) in plain.normalisers().iter().zip(tolerant.expect("bets").normalisers()) {
-        close(*a, *b, 1e-8);
     }
 }
 

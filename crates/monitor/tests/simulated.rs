@@ -362,7 +362,9 @@ fn several_streams_share_one_run_length() {
         let mut evidence = [Evidence::new(&half), Evidence::new(&half)];
         for t in 1..=2000 {
             let rank = stream.next(0.0);
-            evidence.iter_mut().for_each(|e| e.step(&half, rank));
+            for e in &mut evidence {
+                e.step(&half, rank);
+            }
             let mean = evidence.iter().map(|e| e.log().exp()).sum::<f64>() / 2.0;
             if mean.ln() >= at {
                 return (t, true);
