@@ -3,7 +3,7 @@
 The formulas are those of Hendrycks and Dietterich (2019). Frost is drawn as taste draws it, as their photographs are not
 at hand. Three uses:
 
-    corruptions.py compare --taste target/release/taste --data test_batch.bin.gz --model clf.onnx [--first 1000]
+    corruptions.py compare --taste target/release/taste --data test_batch.bin.gz --model clf.onnx [--first 1000] [--only snow]
         mean absolute deviation and accuracy of a classifier for every corruption and severity, as Markdown
     corruptions.py fixtures FOLDER
         what the tests hold taste against: four drawn pictures, what becomes of them where nothing is random, and the
@@ -497,7 +497,8 @@ def compare(args):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "pictures.npy"
         np.save(source, pictures)
-        for name, (_, severities, is_random) in KINDS.items():
+        for name in args.only or KINDS:
+            _, severities, is_random = KINDS[name]
             for severity in range(1, severities + 1):
                 theirs = corrupted(name, severity, pictures)
                 ours = by_taste(args.taste, source, name, severity, folder)
@@ -588,6 +589,7 @@ def main():
     use.add_argument("--data", required=True)
     use.add_argument("--model", required=True)
     use.add_argument("--first", type=int, default=1000)
+    use.add_argument("--only", nargs="+", choices=list(KINDS), metavar="NAME")
     use.set_defaults(run=compare)
     use = uses.add_parser("fixtures")
     use.add_argument("folder")

@@ -7,10 +7,17 @@ A residual network for images of 32 × 32 with 64 features is fitted on 5,000 sa
 512 features has 50,000 training samples, for what depends on how many there are. Weights and samples are random: no time
 depends on them. Times are of `taste fit` and `taste score` as programs, start and files included, and of `fit` and
 `predict` in batches of 100 there, with the model in memory. Fits of ours also calibrate, on 500 samples.
+
+With `--processor` times are of processors, which a machine that is shared does not change much; one thread then, as threads
+that wait for each other use processors too. With `--passes` the residual network's passes are counted instead: what a
+sample more costs a fit or a score, over what it costs a forward pass of `taste` (`derive --target logit:0 --value`), beside
+the passes that `taste list methods` states.
 """
 
 import argparse
+import json
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -116,10 +123,19 @@ def spread(network, x):
     return network
 
 
+def processor() -> float:
+    """Seconds of processors, of this program and those that it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+clock = time.perf_counter
+
+
 def seconds(work) -> float:
-    start = time.perf_counter()
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 @torch.no_grad()
@@ -138,18 +154,22 @@ def ours(program, method, folder, threads):
     return fit, seconds(lambda: run("score", file, folder / "test.npy", "-o", folder / "scores.npy", *shared))
 
 
+def save(folder, network, arrays):
+    for file, array in arrays.items():
+        np.save(folder / f"{file}.npy", array.numpy())
+    torch.onnx.export(
+        network, (arrays["train"][:2],), str(folder / "model.onnx"), input_names=["x"], output_names=["logits"],
+        dynamic_axes={"x": {0: "n"}, "logits": {0: "n"}}, opset_version=17, dynamo=False,
+    )
+
+
 def compare(program, name, network, shape, count, only, threads):
     torch.manual_seed(0)
     x, test, held_out = (torch.randn(n, *shape) for n in (count, 2000, 500))
     y = answers(spread(network, x), x)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for file, array in (("train", x), ("labels", y), ("test", test), ("held-out", held_out)):
-            np.save(folder / f"{file}.npy", array.numpy())
-        torch.onnx.export(
-            network, (x[:2],), str(folder / "model.onnx"), input_names=["x"], output_names=["logits"],
-            dynamic_axes={"x": {0: "n"}, "logits": {0: "n"}}, opset_version=17, dynamo=False,
-        )
+        save(folder, network, {"train": x, "labels": y, "test": test, "held-out": held_out})
         forward = seconds(lambda: theirs(ood.MaxLogit(network), x, y, test))
         print(f"\n{name}: {count} training samples, 2000 scored; a forward pass of these in PyTorch takes {forward:.2f} s")
         print("| method | fit: pytorch-ood | taste | score: pytorch-ood | taste | both: times as fast |")
@@ -161,15 +181,63 @@ def compare(program, name, network, shape, count, only, threads):
             print(f"| `{method}` | {a:.2f} s | {c:.2f} s | {b:.2f} s | {d:.2f} s | {(a + b) / (c + d):.1f} |", flush=True)
 
 
+def passes(program, only, rounds):
+    """What a sample more costs, in forward passes: the least of some rounds, each by the difference of two sizes."""
+    torch.manual_seed(0)
+    few, many = 1000, 3000
+    network, x = residual(), torch.randn(many, 3, 32, 32)
+    y = answers(spread(network, x), x)
+    listed = json.loads(subprocess.run([program, "list", "methods", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        save(folder, network, {"train": x, "labels": y, "held-out": torch.randn(300, 3, 32, 32)})
+        for count in (few, many):
+            np.save(folder / f"x{count}.npy", x[:count].numpy())
+            np.save(folder / f"y{count}.npy", y[:count].numpy())
+        file, model = folder / "detector.onnx", folder / "model.onnx"
+
+        def run(*words):
+            command = [program, *map(str, words), "-q", "--threads", "1"]
+            return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+        def each(command):
+            """Seconds of a sample."""
+            least = {count: min(seconds(command(count)) for _ in range(rounds)) for count in (few, many)}
+            return (least[many] - least[few]) / (many - few)
+
+        forward = each(lambda n: run("derive", model, "-i", folder / f"x{n}.npy", "--target", "logit:0", "--value", folder / "v.npy"))
+        print(f"ResNet-20: a forward pass takes {1e3 * forward:.3f} ms of one processor")
+        print("| method | fit: passes stated | passes | score: passes stated | passes |")
+        print("|---|---|---|---|---|")
+        for entry in listed[0]["entries"]:
+            method = entry["name"]
+            if only and method not in only:
+                continue
+            data = ["--calibration", folder / "held-out.npy", "-o", file]
+            fit = each(lambda n: run("fit", "--model", model, "--method", method, "--data", folder / f"x{n}.npy", "--labels",
+                                     folder / f"y{n}.npy", *data))
+            score = each(lambda n: run("score", file, folder / f"x{n}.npy", "-o", folder / "scores.npy"))
+            print(f"| `{method}` | {entry['fit']} | {fit / forward:.2f} | {entry['score']} | {score / forward:.2f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--taste", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--methods", default="")
+    parser.add_argument("--processor", action="store_true")
+    parser.add_argument("--passes", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3, help="of --passes")
     arguments = parser.parse_args()
+    if arguments.processor or arguments.passes:
+        global clock
+        clock, arguments.threads = processor, 1
     torch.set_num_threads(arguments.threads)
     only = [name for name in arguments.methods.split(",") if name]
     program = arguments.taste.resolve()
+    if arguments.passes:
+        passes(program, only, arguments.rounds)
+        return
     compare(program, "ResNet-20", residual(), (3, 32, 32), 5000, only, arguments.threads)
     many = only or ["mahalanobis", "relative-mahalanobis", "knn", "nnguide", "vim"]
     compare(program, "dense, 512 features", dense(), (256,), 50_000, many, arguments.threads)

@@ -56,6 +56,7 @@ fn needed(needs: Needs) -> String {
         needs.labels.then_some("labels"),
         needs.uses_labels.then_some("labels if there are any"),
         needs.features.then_some("features"),
+        needs.images.then_some("images"),
         needs.keeps.is_some().then_some("training rows in the file"),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();

@@ -15,7 +15,7 @@ pub fn score_models() -> Families {
 pub fn methods() -> Vec<&'static dyn Family> {
     static STEIN: LazyLock<Stein> = LazyLock::new(|| Stein::new(score_models()));
     let stein: &'static dyn Family = &*STEIN;
-    [taste_stein::evidence::FAMILY, stein]
+    [taste_stein::evidence::FAMILY, taste_stein::evidence_map::FAMILY, stein]
         .into_iter()
         .chain(taste_zoo::DETECTORS.iter().copied())
         .collect()

@@ -38,12 +38,14 @@ pub(crate) fn methods(model: &Model, asked: &Request) -> Result<Vec<Verdict>, Er
     for cut in &cuts {
         found.push(at_cut(&draft, &cut.name)?);
     }
-    found.extend(others(listed.last()));
+    let shape = draft.sample_shape();
+    let is_image = shape.len() == 3 || (shape.len() == 2 && shape.iter().all(|side| *side > 1));
+    found.extend(others(listed.last(), is_image));
     Ok(found)
 }
 
 /// The methods of the field: they need an answer, or features.
-fn others(features: Option<&String>) -> Vec<Verdict> {
+fn others(features: Option<&String>, is_image: bool) -> Vec<Verdict> {
     let known: Vec<&str> = vec!["taste", "stein"];
     let names = taste_catalog::methods().into_iter().map(|family| family.choice().name);
     let of = |name: &'static str| {
@@ -55,7 +57,12 @@ fn others(features: Option<&String>) -> Vec<Verdict> {
                 "no linear layer leads to the output, so there are no features".to_owned()
             }
         };
-        let applies = !needs.features || features.is_some();
+        let applies = (!needs.features || features.is_some()) && (!needs.images || is_image);
+        let why = match (needs.images, is_image) {
+            (true, true) => "by pixels and layers of places".to_owned(),
+            (true, false) => "its samples are no images".to_owned(),
+            (false, _) => why,
+        };
         Some(Verdict { method: name, at: "input".to_owned(), applies, why })
     };
     names.filter(|name| !known.contains(name)).filter_map(of).collect()

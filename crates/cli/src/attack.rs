@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use taste_data::{Dataset, Options, Samples};
+use taste_data::{Dataset, Options};
 use taste_engine::{Model, Request};
 use taste_zoo::attacks::{Attacker, Ball, Bounds, Norm, Outcome, Victim, Written, attack, folder};
 
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &AttackArgs) -> Result<()> {
     let request = Request { output: args.output.clone(), memory, ..Request::default() };
     let victim = Victim::new(&model, &request, &args.run.engine()?)?;
     let options = args.reading.options(Some(victim.sample_shape()))?;
-    let data = open(args, &options)?;
+    let (plain, [mean, std]) = before_normalisation(&options);
+    let victim = victim.with_normalisation(mean, std)?;
+    let data = open(args, &plain)?;
     let ball = Ball::new(args.norm, args.eps.0, bounds(args, &data)?)?;
     let attacker =
         Attacker::new(&victim, chosen, ball.clone(), args.seed)?.with_chunk(args.run.batch());
@@ -64,6 +66,18 @@ pub(crate) fn run(args: &AttackArgs) -> Result<()> {
     Ok(())
 }
 
+/// How samples are read for an attack, and the mean and standard deviation that are left to what is between it and the model:
+/// pictures are moved before they are normalised, so that distances are those of pixels, and rows of tables after it.
+pub(crate) fn before_normalisation(options: &Options) -> (Options, [&[f32]; 2]) {
+    match options.sample_shape.as_deref() {
+        Some([_, _, _]) => {
+            let plain = Options { mean: Vec::new(), std: Vec::new(), ..options.clone() };
+            (plain, [&options.mean, &options.std])
+        }
+        _ => (options.clone(), [&[], &[]]),
+    }
+}
+
 /// The data, with their labels where they have them and these are wanted.
 fn open(args: &AttackArgs, options: &Options) -> Result<Dataset> {
     let named = args.reading.label_file().is_some() || args.reading.label_column().is_some();
@@ -84,33 +98,13 @@ fn open(args: &AttackArgs, options: &Options) -> Result<Dataset> {
 fn bounds(args: &AttackArgs, data: &Dataset) -> Result<Bounds> {
     match args.r#box {
         Some(Between::Given(low, high)) => Ok(Bounds::All(low, high)),
-        Some(Between::Data) => found(data),
+        Some(Between::Data) => Ok(Bounds::found(data)?),
         None if data.is_table() => bail!(
             "{data}: the columns of a table have no limits that are known; --box data keeps each between its smallest and \
              largest value, and --box LOW,HIGH sets the same for all"
         ),
         None => Ok(Bounds::default()),
     }
-}
-
-/// The smallest and largest value of each column of a table, or of all entries.
-fn found(data: &Dataset) -> Result<Bounds> {
-    const ROWS: usize = 4096;
-    let entries: usize = data.sample_shape().iter().product();
-    let mut each = vec![(f32::INFINITY, f32::NEG_INFINITY); entries];
-    for chunk in data.chunks(ROWS)? {
-        let chunk = chunk?;
-        for (i, &value) in chunk.values.iter().enumerate() {
-            let (low, high) = &mut each[i % entries];
-            (*low, *high) = (low.min(value), high.max(value));
-        }
-    }
-    if data.is_table() {
-        return Ok(Bounds::Each(each));
-    }
-    let (low, high) =
-        each.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0.0, 1.0));
-    Ok(Bounds::All(low, high))
 }
 
 /// What is printed.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use taste_data::{Dataset, Dictionary, Options, Samples};
-use taste_detector::{Detector, Fit, Named, Settings};
-use taste_engine::{InputPart, Model, Request};
+use taste_data::{Dataset, Options, Samples};
+use taste_detector::{Detector, Fit, Named, Settings, with_inputs};
+use taste_engine::Model;
 
 use crate::{
     Outcome, args::FitArgs, detect::tell_skipped, files, look, pages, paths, print, print_json,
@@ -90,24 +90,6 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         tell_next_steps(args);
     }
     Ok(Outcome::Fine)
-}
-
-/// With the columns of a table that a model has one input each for, under their names.
-fn with_inputs(options: Options, model: &Model, data: &[PathBuf]) -> Options {
-    let is_array = |path: &PathBuf| path.extension().is_some_and(|e| e == "npy" || e == "npz");
-    let is_table = !data.iter().any(is_array);
-    let inputs = model.inputs();
-    let single =
-        |port: &taste_engine::Port| matches!(port.shape.as_deref(), Some([_] | [_, Ok(1)]));
-    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
-        return options;
-    }
-    // Inputs that take words say which.
-    let parts = model.draft(&Request::default()).map(|draft| draft.parts().to_vec());
-    let dictionary =
-        |part: InputPart| part.words.map(|words| Dictionary { column: part.name, words });
-    let words = parts.unwrap_or_default().into_iter().filter_map(dictionary).collect();
-    Options { columns: inputs.into_iter().map(|p| p.name).collect(), words, ..options }
 }
 
 /// Opens training data, with their own labels where the method makes use of them. Labels that can't be read stop only what

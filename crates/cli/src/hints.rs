@@ -21,10 +21,22 @@ pub(crate) fn hint(error: &anyhow::Error, reading: Reading) -> Option<String> {
     if let Some(found) = error.downcast_ref::<Detection>().and_then(detection) {
         return Some(found);
     }
+    if let Some(service) = error.downcast_ref::<taste_serve::Error>() {
+        return self::service(service).map(str::to_owned);
+    }
     if let Some(watching) = error.downcast_ref::<Watching>() {
         return monitor(watching).map(str::to_owned);
     }
     from_flags(error, reading).map(str::to_owned)
+}
+
+/// What to do about a service that does not start.
+fn service(error: &taste_serve::Error) -> Option<&'static str> {
+    match error {
+        taste_serve::Error::Open { .. } => Some(": --tokens FILE, or --open if that is meant"),
+        taste_serve::Error::Monitor { source, .. } => monitor(source),
+        _ => None,
+    }
 }
 
 fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {

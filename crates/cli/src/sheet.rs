@@ -65,7 +65,12 @@ pub(crate) fn facts(manifest: &Manifest) -> Table {
     if let Some(map) = &manifest.map {
         facts.row([
             "map".to_owned(),
-            format!("values beyond ±{} are unusual (alpha {})", number(map.threshold), map.alpha),
+            format!(
+                "values beyond {}{} are unusual (alpha {})",
+                if map.one_sided { "" } else { "±" },
+                number(map.threshold),
+                map.alpha
+            ),
         ]);
     }
     facts

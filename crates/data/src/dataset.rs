@@ -10,6 +10,7 @@ use taste_files::message::shape;
 
 use crate::{
     Chunk, Chunks, Error, Keep, Labels, Options, Problem, Samples, formats,
+    origin::Origin,
     prepare::Prepare,
     samples::refilled,
     source::{Batches, Source},
@@ -54,18 +55,31 @@ impl Dataset {
         } else {
             vec![formats::open_file(path, options)?]
         };
-        let name = standard::shown(path);
+        Self::of(&standard::shown(path), sources, options)
+    }
+
+    /// Bytes of a file that came without one, under a name for messages.
+    pub(crate) fn from_bytes(
+        name: &str,
+        bytes: Arc<[u8]>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let source = formats::open_origin(Origin::memory(name, bytes), None, options)?;
+        Self::of(name, vec![source], options)
+    }
+
+    fn of(name: &str, sources: Vec<Box<dyn Source>>, options: &Options) -> Result<Self, Error> {
         let prepared = |source: Box<dyn Source>| {
             let facts = source.facts();
             if let (Some(column), None, None) = (options.keep.first(), &facts.columns, &facts.taken)
             {
-                return Err(Error::new(&name, Problem::NoTable(column.clone())));
+                return Err(Error::new(name, Problem::NoTable(column.clone())));
             }
-            let prepare = Prepare::new(&name, source.facts(), options)?;
+            let prepare = Prepare::new(name, source.facts(), options)?;
             Ok(File { source, prepare })
         };
         let parts = sources.into_iter().map(prepared).collect::<Result<_, Error>>()?;
-        Self { name: name.clone(), parts, labels: None }.checked()
+        Self { name: name.to_owned(), parts, labels: None }.checked()
     }
 
     /// Opens several files or folders as one set, one after the other.
@@ -78,6 +92,13 @@ impl Dataset {
         };
         let parts = sets.into_iter().flat_map(|set| set.parts).collect();
         Self { name, parts, labels: None }.checked()
+    }
+
+    /// Under another name, for messages.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
     }
 
     /// All parts must give samples of one shape.

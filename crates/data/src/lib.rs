@@ -10,6 +10,7 @@ pub mod npy;
 mod options;
 mod origin;
 mod prepare;
+mod received;
 mod samples;
 mod skips;
 mod source;
@@ -22,6 +23,9 @@ pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
 pub use labels::Labels;
 pub use options::{Dictionary, Filter, Layout, Options, Resize};
-pub use samples::{Borrowed, Chunk, Chunks, First, InMemory, Keep, Mapped, Part, Samples, draw};
+pub use received::{from_array, from_bytes, from_images};
+pub use samples::{
+    Borrowed, Chunk, Chunks, First, InMemory, Keep, Lent, Mapped, Part, Samples, Values, draw,
+};
 pub use survey::{Holds, Surveyed, survey};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

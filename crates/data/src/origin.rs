@@ -2,8 +2,9 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom},
+    io::{self, BufReader, Cursor, ErrorKind, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flate2::{
@@ -34,6 +35,8 @@ enum Kind {
         gzip: bool,
     },
     Member(Member),
+    /// Bytes that came without a file.
+    Memory(Arc<[u8]>),
 }
 
 /// A member of a zip archive.
@@ -74,6 +77,11 @@ impl Origin {
         Self { path: archive.to_owned(), kind: Kind::Member(member) }
     }
 
+    /// Bytes that came without a file, under a name for messages.
+    pub(crate) fn memory(name: &str, bytes: Arc<[u8]>) -> Self {
+        Self { path: PathBuf::from(name), kind: Kind::Memory(bytes) }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -88,7 +96,7 @@ impl Origin {
     pub(crate) fn length(&self) -> Option<u64> {
         match self.kind {
             Kind::Plain { length } => Some(length),
-            Kind::Gzip | Kind::Standard { .. } | Kind::Member(_) => None,
+            Kind::Gzip | Kind::Standard { .. } | Kind::Member(_) | Kind::Memory(_) => None,
         }
     }
 
@@ -108,10 +116,13 @@ impl Origin {
             }
             return Ok(Box::new(input));
         }
+        if let Kind::Memory(bytes) = &self.kind {
+            return Ok(Box::new(Cursor::new(Arc::clone(bytes))));
+        }
         let inner = || -> io::Result<Box<dyn Read + Send>> {
             let mut file = File::open(&self.path)?;
             Ok(match &self.kind {
-                Kind::Plain { .. } | Kind::Standard { .. } => Box::new(file),
+                Kind::Plain { .. } | Kind::Standard { .. } | Kind::Memory(_) => Box::new(file),
                 Kind::Gzip => Box::new(MultiGzDecoder::new(BufReader::new(file))),
                 Kind::Member(member) => {
                     file.seek(SeekFrom::Start(member.start))?;
@@ -147,7 +158,7 @@ impl Origin {
     pub(crate) fn must_be_plain(&self, what: &str) -> Result<(), Error> {
         match self.kind {
             Kind::Plain { .. } => Ok(()),
-            Kind::Standard { .. } => Err(self.error(format!(
+            Kind::Standard { .. } | Kind::Memory(_) => Err(self.error(format!(
                 "it holds {what}, which can't be read from there: CSV and JSON lines can"
             ))),
             Kind::Gzip | Kind::Member(_) => Err(self.error(format!(

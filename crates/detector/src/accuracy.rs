@@ -21,7 +21,10 @@ pub struct ErrorModel {
     pub measure: Measure,
     /// The smallest calibration score.
     pub low: f64,
-    /// The middle calibration score above that.
+    /// The largest; not in files of early builds.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// The middle calibration score above the smallest.
     pub scale: f64,
     /// At the smallest score.
     pub intercept: f64,
@@ -48,6 +51,15 @@ pub struct Estimate {
     pub high: f64,
     /// The same on the calibration samples, where labels are known.
     pub calibration: f64,
+    /// The share of scores beyond all those that the errors were learnt from.
+    pub beyond: f64,
+}
+
+impl Estimate {
+    /// Whether most scores lie where nothing is known of errors, so that the estimate is a guess.
+    pub fn is_guess(&self) -> bool {
+        self.beyond > 0.5
+    }
 }
 
 impl ErrorModel {
@@ -69,6 +81,7 @@ impl ErrorModel {
         }
         let scores: Vec<f64> = known.iter().map(|k| k.0).collect();
         let low = scores.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = Some(scores.iter().copied().fold(low, f64::max));
         let scale = median(&scores).map_or(1.0, |m| m - low).max(1e-12);
         let n = known.len() as f64;
         let mean = known.iter().map(|k| k.1).sum::<f64>() / n;
@@ -76,6 +89,7 @@ impl ErrorModel {
         let mut found = Self {
             measure,
             low,
+            high,
             scale,
             intercept: 0.0,
             slope: 0.0,
@@ -125,11 +139,13 @@ impl ErrorModel {
 
     /// The estimate for a batch.
     pub fn estimate(&self, scores: impl Iterator<Item = f64>) -> Option<Estimate> {
-        let (mut n, mut sum, mut noise) = (0.0, 0.0, 0.0);
+        let (mut n, mut sum, mut noise, mut beyond) = (0.0, 0.0, 0.0, 0.0);
+        let high = self.high.unwrap_or(f64::INFINITY);
         for score in scores {
             let expected = self.expected(score);
             n += 1.0;
             sum += expected;
+            beyond += f64::from(u8::from(!score.is_finite() || score > high));
             noise += match self.measure {
                 Measure::Accuracy => expected * (1.0 - expected),
                 Measure::AbsoluteError => self.variance,
@@ -142,6 +158,7 @@ impl ErrorModel {
         // What the answers of the batch vary by, and what the curve is known to.
         let error = (noise / (n * n) + self.variance / self.samples as f64).sqrt();
         let half = normal::quantile(0.975) * error;
+        let beyond = beyond / n;
         Some(match self.measure {
             Measure::Accuracy => Estimate {
                 measure: self.measure,
@@ -149,6 +166,7 @@ impl ErrorModel {
                 low: (1.0 - mean - half).max(0.0),
                 high: (1.0 - mean + half).min(1.0),
                 calibration: 1.0 - self.mean,
+                beyond,
             },
             Measure::AbsoluteError => Estimate {
                 measure: self.measure,
@@ -156,6 +174,7 @@ impl ErrorModel {
                 low: (mean - half).max(0.0),
                 high: mean + half,
                 calibration: self.mean,
+                beyond,
             },
         })
     }
@@ -210,6 +229,16 @@ mod tests {
         assert!((found.value - 9.5).abs() < 1e-6, "{found:?}");
         assert!(model.expected(f64::NAN) > model.expected(9.0));
         assert!(ErrorModel::fit(Measure::Accuracy, &scores[..10], &errors[..10]).is_none());
+    }
+
+    #[test]
+    fn scores_beyond_all_known_ones_are_a_guess() {
+        let (scores, errors) = drawn(1500, 0.0, &mut Random::new(1));
+        let model = ErrorModel::fit(Measure::Accuracy, &scores, &errors).expect("enough");
+        let of = |scores: Vec<f64>| model.estimate(scores.into_iter()).expect("samples");
+        assert!(!of(drawn(200, 1.0, &mut Random::new(2)).0).is_guess());
+        assert!(of(drawn(200, 9.0, &mut Random::new(3)).0).is_guess());
+        assert!(of(vec![f64::NAN, f64::NAN, 1.0]).is_guess());
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub(crate) struct Calibrated {
     pub(crate) not_finite: usize,
     pub(crate) reference: Reference,
     pub(crate) margins: Option<Margins>,
-    pub(crate) maps: Option<(MapReference, f64)>,
+    /// With what colour scales end at, and whether large entries alone are unusual.
+    pub(crate) maps: Option<(MapReference, f64, bool)>,
 }
 
 /// The thresholds of score and novelty; none for what does not flag.
@@ -109,7 +110,7 @@ pub(crate) fn watches(
             Some(axis) => b.sum(map.id, &[axis + 1])?,
             None => map.id,
         };
-        let sizes = functions::abs(b, summed)?;
+        let sizes = if map.one_sided { summed } else { functions::abs(b, summed)? };
         let sizes = as_columns(b, sizes)?;
         let first = functions::first_max(b, sizes, 1)?;
         let picked = b.mul(sizes, first)?;
@@ -157,7 +158,8 @@ impl Calibrated {
                 let sizes: Vec<f64> =
                     seen.rows(SIZES)?.values.iter().map(|&v| f64::from(v)).collect();
                 let scale = Quantile::Linear.of(&sizes, 0.999).unwrap_or(0.0);
-                Some((MapReference { deviations: map.deviations.clone(), largest }, scale))
+                let reference = MapReference { deviations: map.deviations.clone(), largest };
+                Some((reference, scale, map.one_sided))
             }
         };
         Ok(Self { scores, tolerance, novelty, not_finite, reference, margins, maps })
@@ -176,9 +178,14 @@ impl Calibrated {
 
     /// What maps were like.
     pub(crate) fn map_facts(&self, settings: &Settings) -> Result<Option<MapFacts>, Error> {
-        let Some((maps, scale)) = &self.maps else { return Ok(None) };
+        let Some((maps, scale, one_sided)) = &self.maps else { return Ok(None) };
         let largest = Calibration::new(maps.largest.iter().map(|&s| f64::from(s)));
         let threshold = largest.threshold(settings.alpha, settings.rule)?;
-        Ok(Some(MapFacts { threshold, alpha: settings.alpha, scale: *scale }))
+        Ok(Some(MapFacts {
+            threshold,
+            alpha: settings.alpha,
+            scale: *scale,
+            one_sided: *one_sided,
+        }))
     }
 }

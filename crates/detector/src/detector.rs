@@ -6,7 +6,7 @@ use taste_onnx::Model;
 use taste_stats::conformal::{Calibration, Rule};
 
 use crate::{
-    Error, ErrorModel, Goal, Manifest, MapReference, Margins, Reference,
+    Error, ErrorModel, Goal, Manifest, MapReference, Margins, Reference, Role,
     calibrate::thresholds,
     error::unfit,
     file::{self, Contents, single},
@@ -84,6 +84,14 @@ impl Detector {
     /// What the maps of calibration samples were like, if the detector has maps.
     pub fn maps(&self) -> Option<&MapReference> {
         self.contents.maps.as_ref()
+    }
+
+    /// What makes the parts of a table's maps comparable, if there are maps: the standard deviation of each column's part
+    /// on calibration samples. None where the parts add up to evidence, which is the same unit for all columns.
+    pub fn map_units(&self) -> Option<&[f32]> {
+        let is_evidence = self.manifest().parts.iter().any(|p| p.role == Role::Evidence);
+        let maps = self.maps().filter(|_| !is_evidence)?;
+        (self.manifest().model.sample_shape.len() == 1).then_some(&maps.deviations[..])
     }
 
     /// Whether it computes maps.

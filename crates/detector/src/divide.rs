@@ -135,6 +135,7 @@ mod tests {
         labels: false,
         uses_labels: false,
         features: false,
+        images: false,
         classes: false,
         keeps: None,
     };

@@ -192,7 +192,7 @@ fn threshold(model: &Model, names: Names) -> Result<Option<f64>, String> {
 fn map_reference(text: &str, manifest: &Manifest) -> Result<MapReference, String> {
     let (width, mut deviations) = unpack(text).ok_or_else(|| damaged("the maps"))?;
     let entries: usize = manifest.model.sample_shape.iter().product();
-    if width > deviations.len() || width != entries {
+    if width > deviations.len() || (width != entries && width != 0) {
         return Err(damaged("the maps"));
     }
     let largest = deviations.split_off(width);

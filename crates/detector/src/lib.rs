@@ -49,7 +49,8 @@ pub use manifest::{
 pub use method::{About, Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
 pub use profile::{Group, Profile};
 pub use progress::{Progress, Stage};
+pub use reading::with_inputs;
 pub use reference::{MapReference, Margins, Reference};
 pub use remarks::{Comparison, Matter, Remark};
-pub use scorer::{Novelty, Scorer, Scores};
+pub use scorer::{Fed, Novelty, Scorer, Scores};
 pub use settings::Settings;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorModel, Finding, Goal, KeptRows, Named, Role, Settings};
+use crate::{ErrorModel, Finding, Goal, KeptRows, Named, Part, Role, Settings};
 
 /// The version of the layout of a detector file.
 pub const FORMAT: u32 = 2;
@@ -139,6 +139,12 @@ pub struct PartFacts {
     pub baseline: Option<Baseline>,
 }
 
+impl From<Part> for PartFacts {
+    fn from(Part { name, columns, role, baseline, .. }: Part) -> Self {
+        Self { name, columns, role, baseline }
+    }
+}
+
 /// How the columns of a value varied on held-out samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
@@ -216,4 +222,14 @@ pub struct MapFacts {
     pub alpha: f64,
     /// What colour scales end at: the 99.9 % quantile of the sizes of entries, on calibration data.
     pub scale: f64,
+    /// Whether large entries alone are unusual, not those far below zero.
+    #[serde(default)]
+    pub one_sided: bool,
+}
+
+impl MapFacts {
+    /// Whether an entry is beyond the threshold.
+    pub fn is_beyond(&self, entry: f32) -> bool {
+        f64::from(if self.one_sided { entry } else { entry.abs() }) > self.threshold
+    }
 }

@@ -49,6 +49,8 @@ pub struct Needs {
     pub uses_labels: bool,
     /// Whether it looks at the features before the last linear layer, or at a tensor that is named.
     pub features: bool,
+    /// Whether samples have to be images.
+    pub images: bool,
     /// Whether it looks at classes, so that a regressor or yes-or-no answers are nothing to it.
     pub classes: bool,
     /// What it keeps of training rows in the file, if it keeps any.
@@ -195,10 +197,12 @@ pub enum Role {
 /// Parts of a value by entry of the sample.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// In the shape of the samples.
+    /// In the shape of the samples; images may have one channel for all.
     pub id: Id,
-    /// The standard deviation of every entry on held-out samples.
+    /// The standard deviation of every entry on held-out samples, if entries are to be compared.
     pub deviations: Vec<f32>,
+    /// Whether large entries alone are unusual, not those far below zero.
+    pub one_sided: bool,
 }
 
 /// Training rows that stay in the file.

@@ -128,7 +128,8 @@ impl Detector {
         }
         if let Some(maps) = self.maps() {
             let deviations = maps.deviations.clone();
-            statistic.map = Some(Map { id: named(&draft, "map")?, deviations });
+            let one_sided = manifest.map.as_ref().is_some_and(|facts| facts.one_sided);
+            statistic.map = Some(Map { id: named(&draft, "map")?, deviations, one_sided });
         }
         Ok((draft, statistic))
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use ndarray::{Array2, ArrayD, ArrayViewD, Axis};
-use taste_engine::{Batch, Session, Value};
+use taste_engine::{Batch, InputInfo, Session, Value};
+use taste_graph::DType;
 
 use crate::{Detector, Engine, Error, refused};
 
@@ -84,6 +85,17 @@ impl Scores {
     }
 }
 
+/// An input of a detector that samples are spread over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Its name.
+    pub name: String,
+    /// The sizes of what one sample gives to it.
+    pub shape: Vec<usize>,
+    /// Whether it takes whole numbers.
+    pub whole: bool,
+}
+
 /// A detector in an engine. Several threads may use it at once.
 pub struct Scorer {
     session: Session,
@@ -145,6 +157,18 @@ impl Detector {
 }
 
 impl Scorer {
+    /// The inputs that samples are spread over, in order. If there are several, a sample is a row of numbers, and each takes
+    /// the next ones of them.
+    pub fn fed(&self) -> Vec<Fed> {
+        let info = |name: &String| self.session.inputs().find(|input| input.name == *name);
+        let fed = |info: &InputInfo| Fed {
+            name: info.name.clone(),
+            shape: info.fact.at(1).shape.into_iter().skip(1).collect(),
+            whole: info.fact.dtype != DType::Float,
+        };
+        self.inputs.iter().filter_map(info).map(fed).collect()
+    }
+
     /// Scores samples along the first axis.
     pub fn score(&self, samples: ArrayViewD<'_, f32>) -> Result<Scores, Error> {
         let mut results = self.session.run_samples(&self.inputs, samples)?.into_iter();

@@ -19,6 +19,19 @@ pub struct LinearHead {
     pub bias: ndarray::Array1<f64>,
 }
 
+/// A tensor with two spatial axes that everything goes through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// N × channels × height × width.
+    pub id: Id,
+    /// Its name in the file.
+    pub name: String,
+    /// How many channels it has.
+    pub channels: usize,
+    /// Height and width.
+    pub size: [usize; 2],
+}
+
 /// A tensor that everything goes through.
 #[derive(Clone, Copy, Debug)]
 struct Waist {
@@ -90,6 +103,31 @@ impl Draft {
         waists
     }
 
+    /// For every spatial size of a tensor that everything goes through, the last one: from the input to the output. Layers
+    /// that widen what goes through them for a moment do not count: none is more than twice as wide as the narrowest of
+    /// its size.
+    pub fn planes(&self) -> Vec<Planes> {
+        let channels = |id: Id| self.graph().fact(id).shape[1].at(1);
+        let waists: Vec<(Id, [usize; 2])> =
+            self.waists().iter().filter_map(|w| Some((w.id, w.spatial?))).collect();
+        let mut found: Vec<Planes> = Vec::new();
+        for &(id, size) in &waists {
+            let same = waists.iter().filter(|w| w.1 == size);
+            let narrowest = same.map(|w| channels(w.0)).min().unwrap_or(0);
+            if channels(id) > 2 * narrowest {
+                continue;
+            }
+            found.retain(|known| known.size != size);
+            found.push(Planes { id, name: self.name_of(id), channels: channels(id), size });
+        }
+        found
+    }
+
+    fn name_of(&self, id: Id) -> String {
+        let name = self.values.iter().find(|(_, value)| *value == id).map(|(name, _)| name.clone());
+        name.unwrap_or_else(|| "a tensor without a name".to_owned())
+    }
+
     /// The last tensors of the two spatial sizes before the last.
     fn spatial_cuts(waists: &[Waist]) -> Vec<Id> {
         let mut sizes: Vec<([usize; 2], Id)> = Vec::new();
@@ -152,8 +190,7 @@ impl Draft {
 
     /// A tensor as one row a sample: averaged over space, or over the places of a sequence.
     fn pooled(&mut self, id: Id) -> Result<Feature, Error> {
-        let name = self.values.iter().find(|(_, value)| *value == id).map(|(name, _)| name.clone());
-        let name = name.unwrap_or_else(|| "a tensor without a name".to_owned());
+        let name = self.name_of(id);
         let shape = self.graph().fact(id).shape.clone();
         let axes: Vec<usize> = match shape.len() {
             0 | 1 => return Err(request(format!("tensor {name:?} has no row for every sample"))),

@@ -39,7 +39,7 @@ mod view;
 
 pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};
-pub use cuts::LinearHead;
+pub use cuts::{LinearHead, Planes};
 pub use derive::{How, LAPLACIAN_METHODS};
 pub use draft::Draft;
 pub use error::{Error, ErrorKind, Given};

@@ -194,6 +194,11 @@ impl<'a> Run<'a> {
         self.effort < Effort::Full
     }
 
+    /// Whether it is as little as shows that everything works.
+    pub(crate) fn is_least(&self) -> bool {
+        self.effort == Effort::Least
+    }
+
     /// How much is run, as a word.
     pub fn effort_name(&self) -> &'static str {
         self.effort.name()
@@ -245,7 +250,11 @@ impl<'a> Run<'a> {
 
     fn find(&self, folder: Option<&Path>, list: &[Wanted], path: &str) -> Result<PathBuf, Error> {
         let found = folder.map(|folder| folder.join(path));
-        if let Some(found) = found.as_ref().filter(|found| found.exists()) {
+        let unpacked = found.as_ref().map(|found| match found.extension() {
+            Some(ending) if ending == "gz" => found.with_extension(""),
+            _ => found.clone(),
+        });
+        if let Some(found) = [&found, &unpacked].into_iter().flatten().find(|path| path.exists()) {
             return Ok(found.clone());
         }
         let named = list.iter().find(|w| w.path == path).map_or(path, |w| w.what);

@@ -52,6 +52,30 @@ impl Steps {
 }
 
 impl Run<'_> {
+    /// A file that takes long to make: a network, a detector. Made now, or left by an earlier run of any experiment in the
+    /// same folder with the same name, facts and seed. Facts are all else that it depends on.
+    pub fn file(
+        &self,
+        name: &str,
+        step: &str,
+        facts: &impl Serialize,
+        make: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<PathBuf, Error> {
+        let folder = self.out().join("kept").join("files");
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
+        let facts = serde_json::to_string(facts).unwrap_or_default();
+        let version = env!("CARGO_PKG_VERSION");
+        let key = format!("{version} {name} {facts} {}", self.seed_value());
+        let key = taste_onnx::sha256(key.as_bytes());
+        let path = folder.join(format!("{name}-{}.onnx", &key[..12]));
+        let started = self.begin(step, path.is_file())?;
+        if !path.is_file() {
+            make(&path)?;
+            self.end(started);
+        }
+        Ok(path)
+    }
+
     /// The result of a step: computed now, or what an earlier run of the same experiment left of a step with the same name
     /// and facts. Facts are all that the result depends on beside the experiment, how much of it is run, and the seed.
     pub fn step<T: Serialize + DeserializeOwned>(

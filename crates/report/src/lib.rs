@@ -32,10 +32,11 @@ pub mod page;
 mod text;
 mod theme;
 
-pub use chart::{Bars, Histogram, Intervals, Lines, Matrix, Scatter, Series};
+pub use chart::{Bars, Histogram, Intervals, Lines, Matrix, Scatter, Series, Sparkline};
 pub use colour::Scale;
 pub use drawing::{Drawing, Figure};
 pub use error::Error;
 pub use heatmap::{Heatmap, Image, Panel};
 pub use number::number;
 pub use page::{Page, Section, Table, Tone};
+pub use text::escape;

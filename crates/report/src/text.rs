@@ -78,7 +78,7 @@ pub(crate) fn wrap(text: &str, size: f64, room: f64, most_lines: usize) -> Vec<S
 
 /// Text for the inside of XML and HTML elements and attributes. Characters that XML can't hold are
 /// replaced.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

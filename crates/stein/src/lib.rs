@@ -4,6 +4,7 @@ pub mod aggregates;
 mod at;
 mod centre;
 pub mod evidence;
+pub mod evidence_map;
 mod field_check;
 pub mod fields;
 mod health;

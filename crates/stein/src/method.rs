@@ -296,20 +296,10 @@ fn finish(
     seen: &Gathered,
 ) -> Result<Step, Error> {
     let Fit { settings, plan, .. } = fit;
-    let few = || {
-        refused(format!(
-            "of the {} samples held out for the baseline, {} have finite residuals, and two are the least: {} have NaN \
-             or infinite entries, and for {} the model or the score is not finite",
-            seen.taken(),
-            seen.used(),
-            seen.bad_inputs(),
-            seen.bad_values()
-        ))
-    };
     if seen.used() < 2 {
-        return Err(few());
+        return Err(too_few(seen));
     }
-    let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(few);
+    let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(|| too_few(seen));
     let (components, single) = (baseline("components")?, baseline("single")?);
     let map = if residual.map.is_some() { Some(baseline("map")?) } else { None };
     let has_score = settings.operator.is_stein() && residual.has_kinks;
@@ -364,11 +354,24 @@ fn finish(
         id,
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         deviations: baseline.deviations.iter().map(|&d| d as f32).collect(),
+        one_sided: false,
     });
     statistic.facts = facts(fit, job, residual, &field.facts);
     statistic.findings = findings;
     statistic.rows.extend(field.rows);
     Ok(statistic.into())
+}
+
+/// Why there is no baseline.
+fn too_few(seen: &Gathered) -> Error {
+    refused(format!(
+        "of the {} samples held out for the baseline, {} have finite residuals, and two are the least: {} have NaN or \
+         infinite entries, and for {} the model or the score is not finite",
+        seen.taken(),
+        seen.used(),
+        seen.bad_inputs(),
+        seen.bad_values()
+    ))
 }
 
 /// The residual of the predicted class or the only function, and those of all classes where there are several.

@@ -365,3 +365,24 @@ fn a_run_that_was_stopped_goes_on_and_ends_alike() {
     let moved = InMemory::new("images", x.mapv(|v| 0.9 * v));
     assert_eq!(made(0).write(&moved, &other, &on).expect("written").taken_up, 0);
 }
+
+#[test]
+fn behind_a_normalisation_pixels_are_moved() {
+    let (model, x) = (network(24, 5, None, 1), images(24, 2));
+    let (mean, std) = (0.4f32, 0.25f32);
+    for (norm, eps) in [(Norm::Linf, 0.02), (Norm::L2, 0.1)] {
+        let behind = victim(&model).with_normalisation(&[mean], &[std, std]).expect("channels");
+        let found = run(&behind, "pgd:steps=8", &ball(norm, eps), 3, &x);
+        // The same in the units that the model sees.
+        let seen = x.mapv(|v| (v - mean) / std);
+        let bounds = Bounds::All(-mean / std, (1.0 - mean) / std);
+        let scaled = Ball::new(norm, eps / f64::from(std), bounds).expect("a ball");
+        let wanted = run(&victim(&model), "pgd:steps=8", &scaled, 3, &seen);
+        assert_eq!(found.outcome.misled(), wanted.outcome.misled());
+        assert!(found.outcome.misled() > 0);
+        let far = (&found.samples - &wanted.samples.mapv(|v| v * std + mean)).mapv(f32::abs);
+        assert!(far.iter().all(|d| *d < 1e-5), "{norm}: {far}");
+    }
+    let error = victim(&model).with_normalisation(&[0.1, 0.2, 0.3], &[]).expect_err("two channels");
+    assert!(error.to_string().contains("mean has 3 numbers"), "{error}");
+}

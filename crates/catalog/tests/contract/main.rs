@@ -18,9 +18,54 @@ use taste_stats::{beta_binomial, random::Random};
 const WIDTH: usize = 6;
 
 fn normal(rows: usize, seed: u64) -> ArrayD<f32> {
+    drawn(&[rows, WIDTH], seed)
+}
+
+fn drawn(shape: &[usize], seed: u64) -> ArrayD<f32> {
     let mut random = Random::new(seed);
     #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
-    ArrayD::from_shape_simple_fn(IxDyn(&[rows, WIDTH]), || random.normal() as f32)
+    ArrayD::from_shape_simple_fn(IxDyn(shape), || random.normal() as f32)
+}
+
+/// What a method is tried on: a network of columns, or one of images where it needs these.
+struct World {
+    model: Model,
+    sample: Vec<usize>,
+}
+
+impl World {
+    fn of(method: &Arc<dyn Method>) -> Self {
+        if method.needs().images {
+            return Self {
+                model: networks::of_images("x", "logits"),
+                sample: networks::IMAGE.to_vec(),
+            };
+        }
+        Self { model: networks::classifier(WIDTH, 4, 3), sample: vec![WIDTH] }
+    }
+
+    fn named(method: &Arc<dyn Method>, input: &str, output: &str) -> Self {
+        let model = if method.needs().images {
+            networks::of_images(input, output)
+        } else {
+            networks::named(WIDTH, input, output)
+        };
+        Self { model, ..Self::of(method) }
+    }
+
+    fn draw(&self, rows: usize, seed: u64) -> ArrayD<f32> {
+        let shape: Vec<usize> = std::iter::once(rows).chain(self.sample.iter().copied()).collect();
+        drawn(&shape, seed)
+    }
+
+    fn fit(&self, method: &Arc<dyn Method>, engine: Engine, settings: Settings) -> Detector {
+        let train = labelled(&self.model, self.draw(1800, 1));
+        Fit::new(&self.model, Arc::clone(method))
+            .settings(settings)
+            .engine(engine)
+            .run(&train, None)
+            .unwrap_or_else(|e| panic!("{}: {e}", method.name()))
+    }
 }
 
 fn engine(name: &str) -> Engine {
@@ -35,15 +80,6 @@ fn every() -> Vec<Arc<dyn Method>> {
         family.read(&mut arguments, &Named::new()).expect("the defaults are enough")
     };
     methods().iter().map(read).collect()
-}
-
-fn fit(model: &Model, method: &Arc<dyn Method>, engine: Engine, settings: Settings) -> Detector {
-    let train = labelled(model, normal(1800, 1));
-    Fit::new(model, Arc::clone(method))
-        .settings(settings)
-        .engine(engine)
-        .run(&train, None)
-        .unwrap_or_else(|e| panic!("{}: {e}", method.name()))
 }
 
 /// Samples with the classes that the model gives them, all but every seventh.
@@ -97,10 +133,10 @@ fn a_name_in_the_table_is_the_name_of_the_method() {
 
 #[test]
 fn every_engine_gives_the_same_scores() {
-    let model = networks::classifier(WIDTH, 4, 3);
-    let x = normal(200, 7);
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
+        let world = World::of(&method);
+        let x = world.draw(200, 7);
+        let detector = world.fit(&method, engine("rten"), Settings::default());
         let exact = scores(&detector, &engine("reference"), &x);
         for name in engines() {
             let found = scores(&detector, &engine(name), &x);
@@ -114,12 +150,12 @@ fn every_engine_gives_the_same_scores() {
 
 #[test]
 fn order_and_batch_size_change_nothing() {
-    let model = networks::classifier(WIDTH, 4, 3);
-    let x = normal(60, 8);
-    let mut turned = x.clone();
-    turned.invert_axis(Axis(0));
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
+        let world = World::of(&method);
+        let x = world.draw(60, 8);
+        let mut turned = x.clone();
+        turned.invert_axis(Axis(0));
+        let detector = world.fit(&method, engine("rten"), Settings::default());
         let whole = scores(&detector, &engine("rten"), &x).score;
         let mut back = scores(&detector, &engine("rten"), &turned).score;
         back.reverse();
@@ -136,10 +172,10 @@ fn order_and_batch_size_change_nothing() {
 #[test]
 fn false_positives_are_as_many_as_asked_for() {
     const FRESH: usize = 3000;
-    let model = networks::classifier(WIDTH, 4, 3);
-    let x = normal(FRESH, 99);
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
+        let world = World::of(&method);
+        let x = world.draw(FRESH, 99);
+        let detector = world.fit(&method, engine("rten"), Settings::default());
         let n = detector.calibration().len();
         let found = scores(&detector, &engine("rten"), &x);
         for alpha in [0.01, 0.05, 0.2] {
@@ -159,10 +195,10 @@ fn false_positives_are_as_many_as_asked_for() {
 
 #[test]
 fn the_file_read_back_is_the_same() {
-    let model = networks::classifier(WIDTH, 4, 3);
-    let x = normal(40, 5);
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
+        let world = World::of(&method);
+        let x = world.draw(40, 5);
+        let detector = world.fit(&method, engine("rten"), Settings::default());
         let bytes = detector.to_bytes().expect("bytes");
         let again = Detector::from_bytes(&bytes).expect("read back");
         assert_eq!(again.manifest(), detector.manifest());
@@ -175,12 +211,14 @@ fn the_file_read_back_is_the_same() {
 
 #[test]
 fn samples_that_are_no_numbers_are_flagged_and_large_scores_are_far_out() {
-    let model = networks::classifier(WIDTH, 4, 3);
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
-        let mut x = normal(3, 4);
-        x[[1, 2]] = f32::NAN;
-        x[[2, 0]] = f32::INFINITY;
+        let world = World::of(&method);
+        let detector = world.fit(&method, engine("rten"), Settings::default());
+        let mut x = world.draw(3, 4);
+        for (sample, entry, value) in [(1, 2, f32::NAN), (2, 0, f32::INFINITY)] {
+            let place = x.index_axis_mut(Axis(0), sample).into_iter().nth(entry);
+            *place.expect("an entry") = value;
+        }
         let found = scores(&detector, &engine("rten"), &x);
         let least = 1.0 / (detector.calibration().len() as f32 + 1.0);
         for i in [1, 2] {
@@ -188,7 +226,7 @@ fn samples_that_are_no_numbers_are_flagged_and_large_scores_are_far_out() {
             assert!((found.p_value[i] - least).abs() < 1e-6, "{}", method.name());
         }
         // p-values fall as scores rise.
-        let fresh = scores(&detector, &engine("rten"), &normal(50, 6));
+        let fresh = scores(&detector, &engine("rten"), &world.draw(50, 6));
         for i in 1..50 {
             let (s, p) = (&fresh.score, &fresh.p_value);
             assert!((s[i] >= s[0]) == (p[i] <= p[0]) || (p[i] - p[0]).abs() < 1e-7);
@@ -198,14 +236,15 @@ fn samples_that_are_no_numbers_are_flagged_and_large_scores_are_far_out() {
 
 #[test]
 fn what_stays_in_the_file_is_listed_and_can_be_refused() {
-    let model = networks::classifier(WIDTH, 4, 3);
-    let train = labelled(&model, normal(900, 1));
     for method in every() {
-        let detector = fit(&model, &method, engine("rten"), Settings::default());
+        let world = World::of(&method);
+        let train = labelled(&world.model, world.draw(900, 1));
+        let detector = world.fit(&method, engine("rten"), Settings::default());
         let keeps = method.needs().keeps.is_some();
         assert_eq!(keeps, !detector.manifest().rows.is_empty(), "{}", method.name());
         let settings = Settings { may_keep_rows: false, ..Settings::default() };
-        let refused = Fit::new(&model, Arc::clone(&method)).settings(settings).run(&train, None);
+        let refused =
+            Fit::new(&world.model, Arc::clone(&method)).settings(settings).run(&train, None);
         assert_eq!(keeps, refused.is_err(), "{}", method.name());
     }
 }
@@ -213,10 +252,10 @@ fn what_stays_in_the_file_is_listed_and_can_be_refused() {
 #[test]
 fn inputs_and_outputs_with_our_names_do_not_clash() {
     for name in ["score", "p_value", "flag", "map", "residual", "value", "gradient", "directions"] {
-        let model = networks::named(WIDTH, name, "residuals");
         for method in every() {
-            let detector = fit(&model, &method, engine("rten"), Settings::default());
-            let found = scores(&detector, &engine("rten"), &normal(5, 3));
+            let world = World::named(&method, name, "residuals");
+            let detector = world.fit(&method, engine("rten"), Settings::default());
+            let found = scores(&detector, &engine("rten"), &world.draw(5, 3));
             assert_eq!(found.len(), 5, "{} with an input {name}", method.name());
             let outputs = &detector.onnx().proto.graph.as_ref().expect("a graph").output;
             let names: std::collections::HashSet<&str> =

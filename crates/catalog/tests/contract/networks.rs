@@ -59,3 +59,48 @@ fn network(width: usize, classes: usize, seed: u64, input: &str, output: &str) -
     };
     Model::from_onnx("network", taste_onnx::Model::new(builders::model(graph, 17)))
 }
+
+/// The sizes of an image.
+pub(crate) const IMAGE: [usize; 3] = [3, 16, 16];
+
+/// A classifier of four classes of images: two convolutions, each of which halves the size, and a linear layer.
+pub(crate) fn of_images(input: &str, output: &str) -> Model {
+    let mut random = Random::new(8);
+    let conv = |args: &[&str], out: &str| NodeProto {
+        attribute: vec![
+            builders::attr_ints("strides", &[2, 2]),
+            builders::attr_ints("pads", &[1, 1, 1, 1]),
+        ],
+        ..node("Conv", args, out)
+    };
+    let graph = GraphProto {
+        name: "images".into(),
+        node: vec![
+            conv(&[input, "k1"], "h1"),
+            node("Relu", &["h1"], "r1"),
+            conv(&["r1", "k2"], "h2"),
+            node("Relu", &["h2"], "r2"),
+            node("GlobalAveragePool", &["r2"], "pooled"),
+            node("Flatten", &["pooled"], "features"),
+            node("MatMul", &["features", "w"], output),
+        ],
+        initializer: vec![
+            weights("k1", &[6, 3, 3, 3], &mut random),
+            weights("k2", &[8, 6, 3, 3], &mut random),
+            weights("w", &[8, 4], &mut random),
+        ],
+        input: vec![builders::value_info(
+            input,
+            ElemType::F32,
+            &[
+                DimSpec::Symbol("n".into()),
+                DimSpec::Fixed(IMAGE[0] as i64),
+                DimSpec::Fixed(IMAGE[1] as i64),
+                DimSpec::Fixed(IMAGE[2] as i64),
+            ],
+        )],
+        output: vec![builders::value_info(output, ElemType::F32, &[])],
+        ..GraphProto::default()
+    };
+    Model::from_onnx("images", taste_onnx::Model::new(builders::model(graph, 17)))
+}

@@ -22,8 +22,8 @@ const ELSEWHERE: &[(&[&str], &[&str], &str)] = &[
     (&["test"], &["--set-threshold", "--threshold"], "a batch is compared with --alpha"),
 ];
 
-/// What is wrong with the arguments, without usage and pointers.
-pub(crate) fn in_one_line(problem: &Error) -> String {
+/// What is wrong with the arguments of a command, without usage and pointers.
+pub(crate) fn in_one_line(problem: &Error, command: Option<&str>) -> String {
     let text = problem.to_string();
     // Nobody means a flag that does not exist as a value.
     let is_idle = |part: &str| {
@@ -35,12 +35,12 @@ pub(crate) fn in_one_line(problem: &Error) -> String {
         .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
         .filter(|part| !is_idle(part))
         .collect();
-    parts.extend(meant(problem));
+    parts.extend(meant(problem, command));
     parts.join("; ").trim_start_matches("error: ").to_owned()
 }
 
 /// What was likely meant.
-fn meant(problem: &Error) -> Option<String> {
+fn meant(problem: &Error, command: Option<&str>) -> Option<String> {
     let said = |kind| match problem.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -54,8 +54,7 @@ fn meant(problem: &Error) -> Option<String> {
         }
         ErrorKind::UnknownArgument => {
             let flag = said(ContextKind::InvalidArg)?.split('=').next()?;
-            let command = std::env::args().nth(1)?;
-            elsewhere(&command, flag).map(str::to_owned)
+            elsewhere(command?, flag).map(str::to_owned)
         }
         _ => None,
     }

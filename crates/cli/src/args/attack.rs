@@ -3,15 +3,16 @@
 use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
-use taste_zoo::attacks::Norm;
+use taste_zoo::attacks::{Eps, Norm};
 
 use super::{DataArgs, RunArgs, choices};
 
 /// Move samples a little, so that a classifier errs
 ///
 /// Every sample stays within a distance eps of where it was (--norm) and within the box that entries lie in. Samples are
-/// led away from their labels, or from the model's own answers where there are none. The output has one row for every
-/// sample, in order, as float32; uint8 data are scaled by 1/255. Chunks that are done stay in OUT.npy.parts until all are,
+/// led away from their labels, or from the model's own answers where there are none. Pictures are moved before --mean and
+/// --std, so that eps and the box are those of pixels, rows of tables after them. The output has one row for every sample,
+/// in order, as float32; uint8 data are scaled by 1/255. Chunks that are done stay in OUT.npy.parts until all are,
 /// and a run that was stopped takes them up again if model, samples and settings are the same.
 #[derive(Args)]
 pub(crate) struct AttackArgs {
@@ -26,7 +27,7 @@ pub(crate) struct AttackArgs {
     pub(crate) attack: String,
     /// How far a sample may be moved, as 0.03 or 8/255
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
-    pub(crate) eps: Ratio,
+    pub(crate) eps: Eps,
     /// How that is measured: linf (the largest change of an entry) or l2 (the root of the sum of squares)
     #[arg(long, default_value_t = Norm::Linf)]
     pub(crate) norm: Norm,
@@ -56,29 +57,6 @@ pub(crate) struct AttackArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// A number, or a quotient of two.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ratio(pub(crate) f64);
-
-impl FromStr for Ratio {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.trim().parse::<f64>().ok();
-        let value = match text.split_once('/') {
-            Some((above, below)) => {
-                number(above).zip(number(below)).map(|(above, below)| above / below)
-            }
-            None => number(text),
-        };
-        let fits = |value: &f64| value.is_finite() && *value > 0.0;
-        value
-            .filter(fits)
-            .map(Self)
-            .ok_or_else(|| format!("wants a distance above 0 such as 0.03 or 8/255, got {text:?}"))
-    }
 }
 
 /// What entries lie between.
@@ -120,12 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_and_boxes_are_read() {
-        assert_eq!("8/255".parse(), Ok(Ratio(8.0 / 255.0)));
-        assert_eq!("0.5".parse(), Ok(Ratio(0.5)));
-        for bad in ["0", "-1", "1/0", "x", "8/", "nan"] {
-            assert!(bad.parse::<Ratio>().is_err(), "{bad}");
-        }
+    fn boxes_are_read() {
         assert_eq!("-1,2".parse(), Ok(Between::Given(-1.0, 2.0)));
         assert_eq!("data".parse(), Ok(Between::Data));
         for bad in ["1,0", "1", "0,inf", "a,b"] {

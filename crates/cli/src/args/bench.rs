@@ -18,7 +18,7 @@ use super::{DataArgs, RunArgs};
 Examples:
   taste bench --model clf.onnx --train train.npy --id test.npy --ood svhn=svhn.npy --methods msp energy knn --out bench
   taste bench --model clf.onnx --train data_batch_1.bin --id test_batch.bin --id-labels own \\
-      --corruptions cifar10-c cifar10-p --samples 1000 --methods all --out bench
+      --corruptions cifar10-c cifar10-p --attacks paper --samples 1000 --methods all --out bench
   taste bench --config bench.toml --out bench
 
 A file for --config (flags win over it, paths are relative to it):
@@ -28,6 +28,7 @@ A file for --config (flags win over it, paths are relative to it):
   id-labels = \"own\"
   methods = [\"msp\", \"energy\", \"knn:k=50\"]
   corruptions = [\"cifar10-c\", \"fog:5\"]
+  attacks = [\"fgsm:eps=8/255\", \"pgd:eps=0.5,norm=l2\"]
   samples = 1000
   [ood]
   svhn = \"svhn.npy\"
@@ -55,6 +56,10 @@ pub(crate) struct BenchArgs {
     /// Corruptions of the clean samples: names, NAME:SEVERITY, or suites
     #[arg(long, value_name = "LIST", num_args = 1..)]
     pub(crate) corruptions: Vec<String>,
+    /// Attacks on the clean samples, which are led away from their labels or from the model's own answers: NAME:eps=E, with
+    /// norm=l2 and what `taste list attacks` has; `paper` are the ten of the TASTE paper
+    #[arg(long, value_name = "LIST", num_args = 1..)]
+    pub(crate) attacks: Vec<String>,
     /// Methods, with their parameters; `all` are all of `taste list methods`
     #[arg(long, value_name = "LIST", num_args = 1..)]
     pub(crate) methods: Vec<String>,

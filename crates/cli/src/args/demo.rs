@@ -1,6 +1,6 @@
 //! The arguments of `taste demo`.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 
@@ -15,7 +15,9 @@ use clap::Args;
 Examples:
   taste demo                         then open taste-demo/report.html
   taste demo --out /tmp/look --seed 7
+  taste demo --serve                 then watch a stream turn harmful
   taste demo --json | jq '.glyphs.shifts[] | {shift, accuracy, answer, reason}'")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DemoArgs {
     /// The folder to write to; what an earlier run left in it is replaced
     #[arg(short, long, value_name = "DIR", default_value = "taste-demo")]
@@ -23,6 +25,12 @@ pub(crate) struct DemoArgs {
     /// The seed of all data and networks
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Then serve the detector of the glyphs, with a stream that turns harmful after a while, and show it in a browser
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", requires = "serve")]
+    pub(crate) listen: SocketAddr,
     /// Print the tables as JSON
     #[arg(long)]
     pub(crate) json: bool,

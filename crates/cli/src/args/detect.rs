@@ -109,8 +109,9 @@ pub(crate) struct TestArgs {
 /// Show where samples differ: maps for images, ranked columns for tables
 ///
 /// Colours have one scale for the whole calibration data, never one for each image, and the conformal threshold for the
-/// largest entry of a map is drawn as an outline. For tables, columns are ranked by their part of the residual in standard
-/// deviations of calibration samples, and the threshold is a mark on each bar.
+/// largest entry of a map is drawn as an outline. For tables, columns are ranked by how much of the score goes up or down
+/// with them (method stein: by their part of the residual, in standard deviations of calibration samples), and the
+/// threshold is a mark on each bar.
 ///
 /// The folder gets `maps.npy` (a row for every row of the data), `overview.png`, an image for every sample drawn, and the
 /// report as `explain.json`. Files that an earlier run wrote there, by its explain.json, are replaced or removed; other

@@ -47,12 +47,12 @@ pub(crate) struct FitArgs {
     /// What samples are flagged for: harm (they matter to the model), novelty (they differ from the training data) or both
     #[arg(long, value_name = "GOAL", default_value = "harm", help_heading = "Method")]
     pub(crate) goal: Goal,
-    /// The score model of the method stein, see `taste list score-models` [default: gaussian]
-    #[arg(long, alias = "score", value_name = "SPEC", help_heading = "Method")]
+    /// The score model, see `taste list score-models` [default: gaussian]
+    #[arg(long, alias = "score", value_name = "SPEC", help_heading = "Method stein alone")]
     pub(crate) score_model: Option<String>,
     /// The function of the model, see `taste list targets`; K counts from 0. A model with several outputs is taken for a
     /// classifier unless output:K is named [default: probs, the probability of every class; or the only output]
-    #[arg(long, value_name = "TARGET", help_heading = "Method")]
+    #[arg(long, value_name = "TARGET", help_heading = "Method stein alone")]
     pub(crate) target: Option<String>,
     /// The output that the method looks at [default: a softmax or sigmoid if there is one, else the first that holds floats]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
@@ -64,34 +64,39 @@ pub(crate) struct FitArgs {
     /// The tensor that methods on features look at [default: the input of the last linear layer]
     #[arg(long, value_name = "TENSOR", help_heading = "Method")]
     pub(crate) features: Option<String>,
-    /// What the residuals of the method stein are functions of: input, features (the input of the last linear layer) or a
+    /// What residuals are functions of: input, features (the input of the last linear layer) or a
     /// tensor of the model; what comes before it needs no derivative [default: input]
-    #[arg(long, value_name = "TENSOR|features|input", help_heading = "Method")]
+    #[arg(long, value_name = "TENSOR|features|input", help_heading = "Method stein alone")]
     pub(crate) at: Option<String>,
     /// What is made of model and score, see `taste list stein-operators` [default: langevin]
-    #[arg(long, value_name = "OPERATOR", help_heading = "Method")]
+    #[arg(long, value_name = "OPERATOR", help_heading = "Method stein alone")]
     pub(crate) operator: Option<String>,
     /// How the residuals of all classes become one score, see `taste list aggregates`
     /// [default: l2, or predicted above 128 classes]
-    #[arg(long, value_name = "AGGREGATE", help_heading = "Method")]
+    #[arg(long, value_name = "AGGREGATE", help_heading = "Method stein alone")]
     pub(crate) aggregate: Option<String>,
     /// The metric of the operator, so that units decide nothing: diagonal, full or none (the paper's) [default: diagonal for
     /// tables, none for images]
-    #[arg(long, value_name = "METRIC", help_heading = "Method")]
+    #[arg(long, value_name = "METRIC", help_heading = "Method stein alone")]
     pub(crate) precondition: Option<String>,
     /// What is taken off residuals: their mean on held-out samples, their median, or none [default: mean]
-    #[arg(long, value_name = "BASELINE", help_heading = "Method")]
+    #[arg(long, value_name = "BASELINE", help_heading = "Method stein alone")]
     pub(crate) baseline: Option<String>,
     /// Which values are far out: upper, lower or two-sided [default: two-sided for tables and for a signed residual, else
     /// upper]
-    #[arg(long, value_name = "TAIL", help_heading = "Method")]
+    #[arg(long, value_name = "TAIL", help_heading = "Method stein alone")]
     pub(crate) tail: Option<String>,
     /// How second derivatives are computed, see `taste list laplacian-methods` [default: auto]
-    #[arg(long, value_name = "METHOD", help_heading = "Method")]
+    #[arg(long, value_name = "METHOD", help_heading = "Method stein alone")]
     pub(crate) laplacian_method: Option<String>,
     /// The score model takes y = A*x + B: A,B, or none if it takes samples as they are [default: what its file says; for
     /// ddpm without such a file, images scaled to [-1, 1], before --mean and --std]
-    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Method")]
+    #[arg(
+        long,
+        value_name = "A,B",
+        allow_hyphen_values = true,
+        help_heading = "Method stein alone"
+    )]
     pub(crate) score_input: Option<String>,
     /// The false-positive rate: the share of samples like the calibration set that may be flagged
     #[arg(long, value_name = "RATE", default_value_t = 0.05, help_heading = "Method")]

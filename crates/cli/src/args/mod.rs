@@ -19,6 +19,7 @@ mod monitor;
 mod renamed;
 mod reproduce;
 mod run;
+mod serve;
 mod train;
 
 use clap::{Args, Parser, Subcommand};
@@ -42,6 +43,7 @@ pub(crate) use monitor::MonitorArgs;
 pub(crate) use renamed::notes as renamed_notes;
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use run::{EngineArgs, RunArgs};
+pub(crate) use serve::{LogFormat, ServeArgs};
 pub(crate) use train::{
     ClassifierArgs, LearnArgs, RegressorArgs, ScoreTrainingArgs, TrainArgs, TrainCommand,
 };
@@ -62,6 +64,7 @@ Examples:
   taste fit --model clf.onnx --data train.npy -o detector.onnx
   taste score detector.onnx new.npy -o scores.csv       score, p-value and flag of every sample
   taste test detector.onnx batch.npy                    does this batch differ, and by how much?
+  taste serve detector.onnx --state state               over HTTP, with monitors and a dashboard
   taste explain detector.onnx new.npy -o maps           where samples differ, as images or bars
   taste monitor detector.onnx day1.npy --state state    watch a stream, with a proved false-alarm rate
   taste evaluate detector.onnx --id test.npy --ood shifts/   how good is it?
@@ -92,6 +95,7 @@ pub(crate) enum Command {
     Monitor(Box<MonitorArgs>),
     Evaluate(Box<EvaluateArgs>),
     Bench(Box<BenchArgs>),
+    Serve(Box<ServeArgs>),
     Edit(EditArgs),
     Attack(Box<AttackArgs>),
     Corrupt(Box<CorruptArgs>),

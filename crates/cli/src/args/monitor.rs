@@ -107,7 +107,7 @@ impl MonitorArgs {
 }
 
 /// `0.01` or `1%`.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number.trim_end(), 0.01),
         None => (text.trim(), 1.0),

@@ -7,11 +7,12 @@ use taste_data::{Dataset, First, Labels, Options, Samples};
 use taste_detector::Detector;
 use taste_engine::Model;
 use taste_zoo::{
+    attacks::Bounds,
     benchmark::{Made, Plan},
     evaluation::{Set, Truth, group_of},
 };
 
-use crate::{args::BenchArgs, detect::tell_skipped, tell};
+use crate::{args::BenchArgs, attack::before_normalisation, detect::tell_skipped, tell};
 
 /// The model and what is compared on it.
 pub(super) struct Data<'a> {
@@ -20,6 +21,16 @@ pub(super) struct Data<'a> {
     options: Options,
     train: Dataset,
     calibration: Option<Dataset>,
+}
+
+/// Clean samples as attacks move them.
+pub(super) struct ToAttack<'a> {
+    pub(super) data: Dataset,
+    pub(super) bounds: Bounds,
+    /// Mean and standard deviation between the samples and the model.
+    pub(super) normalisation: [&'a [f32]; 2],
+    /// How what is written is read.
+    pub(super) options: Options,
 }
 
 /// Sets that are open.
@@ -102,15 +113,54 @@ impl<'a> Data<'a> {
             shifted.push((name, Dataset::open(path, &options)?, false));
         }
         for set in made {
+            let options = Options { skip_bad: options.skip_bad, ..set.options.clone() };
             shifted.push((set.name.clone(), Dataset::open(&set.path, &options)?, true));
         }
         Ok(Sets { id, shifted, labels })
     }
 
+    /// Clean samples for attacks, with their labels where these are known, and how what is written of them is read.
+    pub(super) fn to_attack(&self) -> Result<ToAttack<'_>> {
+        let own = self.plan.id_labels.as_deref() == Some("own");
+        let (plain, [mean, std]) = before_normalisation(&self.options);
+        let data = Dataset::open(self.id_path(), &Options { labels: own, ..plain })?;
+        let labels = if own { None } else { self.named_labels(&data)? };
+        let data = match labels {
+            Some(labels) => data.with_labels(&labels)?,
+            None => data,
+        };
+        let bounds = match data.sample_shape().len() {
+            0 | 1 => Bounds::found(&data)?,
+            _ if self.options.raw && data.holds_bytes() => Bounds::All(0.0, 255.0),
+            _ => Bounds::default(),
+        };
+        let options = Options {
+            sample_shape: self.options.sample_shape.clone(),
+            mean: mean.to_vec(),
+            std: std.to_vec(),
+            ..Options::default()
+        };
+        Ok(ToAttack { data, bounds, normalisation: [mean, std], options })
+    }
+
+    /// Labels of the clean samples that a file or a column holds.
+    fn named_labels(&self, id: &Dataset) -> Result<Option<Labels>> {
+        let Some(text) = &self.plan.id_labels else { return Ok(None) };
+        let classes = &self.options.classes;
+        let labels = if Path::new(text).is_file() {
+            Labels::open(Path::new(text), classes)?
+        } else {
+            let paths = [self.id_path().to_owned()];
+            Labels::column(&paths, text, self.options.skip_bad, classes)?
+        };
+        labels.check_count(id.rows()?, id.name())?;
+        Ok(Some(labels))
+    }
+
     /// Labels of the clean samples, of as many as are taken.
     fn labels(&self, plan: &Plan, id: &Dataset) -> Result<Option<Labels>> {
         let Some(text) = &plan.id_labels else { return Ok(None) };
-        let (most, classes) = (plan.samples.unwrap_or(usize::MAX), &self.options.classes);
+        let most = plan.samples.unwrap_or(usize::MAX);
         let labels = match text.as_str() {
             "own" => {
                 let mut values = Vec::new();
@@ -122,15 +172,8 @@ impl<'a> Data<'a> {
                 }
                 Labels::new(id.name(), values)
             }
-            file if Path::new(file).is_file() => Labels::open(Path::new(file), classes)?,
-            column => {
-                let paths = [self.id_path().to_owned()];
-                Labels::column(&paths, column, self.options.skip_bad, classes)?
-            }
+            _ => self.named_labels(id)?.context("labels that are named")?,
         };
-        if text != "own" {
-            labels.check_count(id.rows()?, id.name())?;
-        }
         let first = labels.values().iter().copied().take(most).collect();
         Ok(Some(Labels::new(labels.name(), first)))
     }

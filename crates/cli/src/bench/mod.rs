@@ -8,9 +8,12 @@ pub(crate) mod text;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use taste_data::First;
 use taste_detector::{Method, Named, Settings};
+use taste_engine::Request;
 use taste_zoo::{
-    benchmark::{Benchmark, Benchmarked, Folder, Made, Plan, corrupted},
+    attacks::{self, Victim},
+    benchmark::{Benchmark, Benchmarked, Folder, Made, Plan, attacked, corrupted},
     corruptions::recipes,
 };
 
@@ -23,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let methods = methods(&plan)?;
     let data = Data::open(args, &plan)?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
-    let made = made(&plan, &data, folder.as_ref(), quiet)?;
+    let made = made(args, &plan, &data, folder.as_ref())?;
     let found = judge(args, &plan, &data, &made, &methods, folder.as_ref())?;
     if let Some(folder) = &folder {
         sheet::write(&folder.path().join("table.csv"), &found)?;
@@ -62,22 +65,38 @@ fn methods(plan: &Plan) -> Result<Vec<Arc<dyn Method>>> {
 }
 
 /// Sets that are made of the clean samples.
-fn made(plan: &Plan, data: &Data, folder: Option<&Folder>, quiet: bool) -> Result<Vec<Made>> {
-    if !plan.attacks.is_empty() {
-        bail!("attacks: this version of taste has none");
-    }
+fn made(args: &BenchArgs, plan: &Plan, data: &Data, folder: Option<&Folder>) -> Result<Vec<Made>> {
     let seed = plan.seed.unwrap_or(0);
-    let recipes = recipes(&plan.corruptions)?;
-    let recipes: Vec<_> = recipes.into_iter().map(|recipe| recipe.with_seed(seed)).collect();
-    if recipes.is_empty() {
+    let corruptions = recipes(&plan.corruptions)?;
+    let corruptions: Vec<_> = corruptions.into_iter().map(|r| r.with_seed(seed)).collect();
+    let attacks = attacks::recipes(&plan.attacks)?;
+    if corruptions.is_empty() && attacks.is_empty() {
         return Ok(Vec::new());
     }
     let Some(folder) = folder else {
-        bail!("corrupted samples are kept in a folder: name one with --out");
+        bail!("corrupted and attacked samples are kept in a folder: name one with --out");
     };
-    let bars = Bars::new(quiet);
+    let bars = Bars::new(args.run.quiet());
     let (path, options) = (data.id_path(), data.options());
-    Ok(corrupted(folder, path, options, &recipes, plan.samples, &bars.progress())?)
+    let mut made = corrupted(folder, path, options, &corruptions, plan.samples, &bars.progress())?;
+    if attacks.is_empty() {
+        return Ok(made);
+    }
+    let clean = data.to_attack()?;
+    let [mean, std] = clean.normalisation;
+    let victim = Victim::new(data.model(), &Request::default(), &args.run.engine()?)?;
+    let victim = victim.with_normalisation(mean, std)?;
+    let first = First::new(&clean.data, plan.samples.unwrap_or(usize::MAX));
+    made.extend(attacked(
+        folder,
+        &victim,
+        &first,
+        &clean.bounds,
+        (&attacks, seed),
+        &clean.options,
+        &bars.progress(),
+    )?);
+    Ok(made)
 }
 
 fn judge(

@@ -21,9 +21,11 @@ pub(super) fn of(args: &BenchArgs) -> Result<Plan> {
     put(&mut plan.held_out, args.held_out.as_ref());
     put(&mut plan.features, args.features.as_ref());
     put(&mut plan.seed, args.seed.as_ref());
-    for (list, flag) in
-        [(&mut plan.corruptions, &args.corruptions), (&mut plan.methods, &args.methods)]
-    {
+    for (list, flag) in [
+        (&mut plan.corruptions, &args.corruptions),
+        (&mut plan.attacks, &args.attacks),
+        (&mut plan.methods, &args.methods),
+    ] {
         if !flag.is_empty() {
             list.clone_from(flag);
         }
@@ -43,7 +45,7 @@ pub(super) fn of(args: &BenchArgs) -> Result<Plan> {
         bail!("no methods are named: --methods NAME…, or `all`; see taste list methods");
     }
     if plan.ood.is_empty() && plan.corruptions.is_empty() && plan.attacks.is_empty() {
-        bail!("no shifted sets are named: --ood NAME=DATA… or --corruptions LIST");
+        bail!("no shifted sets are named: --ood NAME=DATA…, --corruptions LIST or --attacks LIST");
     }
     if plan.samples == Some(0) {
         bail!("--samples 0: there must be some");

@@ -22,6 +22,7 @@ pub(super) enum Change {
     Dimmed,
     Rim,
     Nudged,
+    Faint,
     Blurred,
     Noisy,
     Turned,
@@ -33,11 +34,12 @@ pub(super) enum Change {
 
 impl Change {
     /// In the order of reports: those that should not matter to a classifier first.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Nothing,
         Self::Dimmed,
         Self::Rim,
         Self::Nudged,
+        Self::Faint,
         Self::Blurred,
         Self::Noisy,
         Self::Turned,
@@ -53,6 +55,7 @@ impl Change {
             Self::Dimmed => "dimmed",
             Self::Rim => "rim noise",
             Self::Nudged => "nudged",
+            Self::Faint => "faint",
             Self::Blurred => "blurred",
             Self::Noisy => "noisy",
             Self::Turned => "turned",
@@ -70,6 +73,7 @@ impl Change {
             Self::Dimmed => "strokes 15 % darker",
             Self::Rim => "noise in the outermost row of pixels, where no glyph is",
             Self::Nudged => "moved by one pixel more",
+            Self::Faint => "strokes at half their brightness",
             Self::Blurred => "out of focus, by 1.5 pixels",
             Self::Noisy => "three times the usual noise everywhere",
             Self::Turned => "turned by 45 degrees",
@@ -90,6 +94,7 @@ impl Change {
         let mut pose = Pose::draw(&mut usual);
         match self {
             Self::Dimmed => pose.ink *= 0.85,
+            Self::Faint => pose.ink *= 0.5,
             Self::Nudged => {
                 let (sin, cos) = (TAU * random.uniform()).sin_cos();
                 pose.centre = [pose.centre[0] + cos, pose.centre[1] + sin];

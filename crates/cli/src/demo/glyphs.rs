@@ -77,9 +77,9 @@ impl Row {
         &self.tested.shift
     }
 
-    /// The accuracy that the detector estimates without labels.
+    /// The accuracy that the detector estimates without labels; none where it can only guess.
     pub(super) fn estimated(&self) -> Option<f64> {
-        self.shift().estimate.as_ref().map(|estimate| estimate.value)
+        self.shift().estimate.filter(|found| !found.is_guess()).map(|found| found.value)
     }
 
     /// The share of samples that are flagged one by one.

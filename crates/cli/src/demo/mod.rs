@@ -9,6 +9,7 @@ mod glyphs;
 mod json;
 mod judge;
 mod leave;
+mod live;
 mod page;
 mod plane;
 mod text;
@@ -83,6 +84,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome> {
         print_json(&json::Report::new(args.seed, &plane, &found, &report, &files))?;
     } else {
         print(&text::render(&plane, &found, &args.out))?;
+    }
+    if args.serve {
+        live::run(args, seeds)?;
     }
     Ok(Outcome::Fine)
 }

@@ -226,6 +226,7 @@ pub(crate) fn failures(report: &Report<'_>) -> Option<String> {
 /// An estimate with its interval.
 fn estimate(found: &Estimate) -> String {
     match found.measure {
+        _ if found.is_guess() => "not known".to_owned(),
         Measure::Accuracy => {
             let [value, low, high] = [found.value, found.low, found.high].map(|v| 100.0 * v);
             format!("{value:.1} % ({low:.1} to {high:.1})")

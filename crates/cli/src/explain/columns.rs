@@ -25,20 +25,26 @@ pub(super) fn bars(
     names: &[String],
     overall: &Sizes,
     facts: &MapFacts,
-    deviations: &[f32],
+    deviations: Option<&[f32]>,
 ) -> Result<usize> {
+    let unit = if deviations.is_some() {
+        ", in standard deviations of calibration samples"
+    } else {
+        ", in units of the score"
+    };
     let ranked = |title: String, values: &ArrayD<f32>| {
         Bars::new(title, names.iter().cloned().zip(values.iter().map(|&v| f64::from(v))))
     };
-    let thresholds = || deviations.iter().map(|&d| facts.threshold / f64::from(d));
+    let thresholds =
+        || (0..names.len()).map(|i| facts.threshold / deviations.map_or(1.0, |d| d[i].into()));
     for sample in explained {
         let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
         let verdict = if sample.flag { "flagged" } else { "not flagged" };
         let figure = ranked(
             format!("{name}: {verdict}, p = {:.4}", sample.p_value),
-            &in_deviations(&sample.map, deviations),
+            &deviations.map_or_else(|| sample.map.clone(), |d| in_deviations(&sample.map, d)),
         )
-        .label("contribution, in standard deviations of calibration samples")
+        .label(format!("contribution{unit}"))
         .marks(
             format!(
                 "threshold: ±{}, which the largest contribution of {} % of calibration samples stays below",
@@ -58,12 +64,18 @@ pub(super) fn bars(
         .ranked(SHOWN);
         files::write(&sample.image, &figure.to_png()?)?;
     }
-    let figure =
-        ranked("Columns by the size of their contribution".to_owned(), &overall.deviations())
-            .label("root mean square contribution, in standard deviations of calibration samples")
-            .level(1.0, "calibration data")
-            .note(format!("{} of {}.", count(overall.samples(), "sample"), args.data.display()))
-            .ranked(SHOWN);
+    let title = "Columns by the size of their contribution".to_owned();
+    let figure = match deviations {
+        Some(_) => ranked(title, &overall.deviations())
+            .label(format!("root mean square contribution{unit}"))
+            .level(1.0, "calibration data"),
+        None => {
+            ranked(title, &overall.means()).label(format!("mean size of the contribution{unit}"))
+        }
+    };
+    let figure = figure
+        .note(format!("{} of {}.", count(overall.samples(), "sample"), args.data.display()))
+        .ranked(SHOWN);
     files::write(&args.out.join(OVERVIEW), &figure.to_png()?)?;
     Ok(explained.len() + 1)
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ndarray::{Array2, ArrayD, ArrayView2, Axis, Ix2, Ix3};
 use taste_data::Options;
-use taste_detector::channel_axis;
+use taste_detector::{MapFacts, channel_axis};
 use taste_report::{Figure, Heatmap, Image, Panel, Scale};
 
 use super::{Explained, folder::OVERVIEW};
@@ -17,11 +17,11 @@ use crate::{
 pub(super) fn images(
     args: &ExplainArgs,
     explained: &[Explained],
-    scale: &Scale,
-    threshold: f64,
+    facts: &MapFacts,
     options: &Options,
 ) -> Result<usize> {
-    const LABEL: &str = "contribution";
+    let (scale, threshold) = (scale(facts), facts.threshold);
+    let label = if facts.one_sided { "evidence" } else { "contribution" };
     let mut panels = Vec::new();
     for sample in explained {
         let map: Array2<f32> = sample.map.clone().into_dimensionality::<Ix2>()?;
@@ -30,6 +30,7 @@ pub(super) fn images(
         let over = |map: Array2<f32>| {
             let panel = Panel::map(map).outline(threshold);
             match &image {
+                Some(image) if facts.one_sided => panel.over(image.clone()).unshaded(),
                 Some(image) => panel.over(image.clone().in_grey()),
                 None => panel,
             }
@@ -37,25 +38,31 @@ pub(super) fn images(
         let mut own = Vec::new();
         own.extend(image.clone().map(|p| Panel::image(p).caption("input")));
         own.push(Panel::map(map.clone()).outline(threshold).caption("map"));
-        own.push(over(map.clone()).caption("overlay"));
+        own.push(over(map.clone()).caption(if facts.one_sided { "outline" } else { "overlay" }));
         let columns = own.len();
         let name = sample.file.clone().unwrap_or_else(|| format!("sample {}", sample.index));
         let verdict = if sample.flag { "flagged" } else { "not flagged" };
-        let figure = Heatmap::grid(own, columns, *scale)
+        let figure = Heatmap::grid(own, columns, scale)
             .title(format!("{name}: {verdict}, p = {:.4}", sample.p_value))
-            .label(LABEL);
+            .label(label);
         files::write(&sample.image, &figure.to_png()?)?;
         panels.push(over(map).caption(caption));
     }
-    let grid = Heatmap::grid(panels, 4, *scale)
+    let grid = Heatmap::grid(panels, 4, scale)
         .title(format!(
             "Where {} differ; outlined: beyond {}",
             count(explained.len(), "sample"),
             number(threshold)
         ))
-        .label(LABEL);
+        .label(label);
     files::write(&args.out.join(OVERVIEW), &grid.to_png()?)?;
     Ok(explained.len() + 1)
+}
+
+/// Colours of maps: from the least evidence on, or from negative contributions to positive ones.
+pub(crate) fn scale(facts: &MapFacts) -> Scale {
+    let limit = facts.scale.max(facts.threshold);
+    if facts.one_sided { Scale::sequential(0.0, limit) } else { Scale::diverging(limit) }
 }
 
 /// The sample as an image in [0, 1], if it has one channel or three.

@@ -5,7 +5,7 @@ mod folder;
 mod images;
 mod maps;
 
-pub(crate) use images::as_image;
+pub(crate) use images::{as_image, scale};
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use taste_detector::{
     explain::{Chosen, EntryPart as Part, Sizes, entry_names, in_deviations, largest},
     over_channels,
 };
-use taste_report::Scale;
 
 use crate::{
     Outcome,
@@ -79,7 +78,7 @@ struct Report<'a> {
     threshold: f64,
     maps: PathBuf,
     explained: Vec<Explained>,
-    /// Mean sizes of the parts of all samples, the largest first: in deviations for tables.
+    /// Mean sizes of the parts of all samples, the largest first: in deviations where these make them comparable.
     overall: Vec<Part>,
     /// What was written to the folder.
     files: Vec<String>,
@@ -92,20 +91,20 @@ struct Drawing<'a> {
     facts: &'a MapFacts,
     /// The sizes of a map summed over channels.
     shape: Vec<usize>,
-    /// Standard deviations of the entries, for tables.
+    /// Standard deviations of the entries, where these make them comparable.
     deviations: Option<&'a [f32]>,
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let with = &args.with;
     let detector = Detector::open(&with.detector)?;
-    let (Some(facts), Some(reference)) = (&detector.manifest().map, detector.maps()) else {
+    let Some(facts) = &detector.manifest().map else {
         return Err(hints::about(&with.detector, &Error::NoMaps));
     };
     let mut shape = detector.manifest().model.sample_shape.clone();
     channel_axis(&shape.clone()).map(|axis| shape.remove(axis));
     let is_image = shape.len() == 2;
-    let deviations = (!is_image).then_some(&reference.deviations[..]);
+    let deviations = detector.map_units();
     let drawing = Drawing { args, detector: &detector, facts, shape, deviations };
     let detection = Detection::start(&detector, with, true)?;
     let data = detection.open(&args.data)?;
@@ -116,12 +115,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome> {
         &args.out.join(REPORT),
         (serde_json::to_string_pretty(&report)? + "\n").as_bytes(),
     )?;
-    let drawn = if let Some(deviations) = deviations {
-        columns::bars(args, &report.explained, &names, &sizes, facts, deviations)?
-    } else {
-        let scale = Scale::diverging(facts.scale.max(facts.threshold));
+    let drawn = if is_image {
         let options = detector.reading();
-        images::images(args, &report.explained, &scale, facts.threshold, &options)?
+        images::images(args, &report.explained, facts, &options)?
+    } else {
+        columns::bars(args, &report.explained, &names, &sizes, facts, deviations)?
     };
     if with.json {
         print_json(&report)?;
@@ -163,7 +161,7 @@ impl<'a> Drawing<'a> {
             for (i, &index) in places.iter().enumerate() {
                 let own = map.index_axis(Axis(0), i).to_owned();
                 sizes.add(&own, deviations);
-                let beyond = own.iter().filter(|v| f64::from(v.abs()) > facts.threshold).count();
+                let beyond = own.iter().filter(|v| facts.is_beyond(**v)).count();
                 chosen.offer(index, scores.score[i], || Explained {
                     index,
                     file: data.row_name(chunk.index[i]),
@@ -233,17 +231,33 @@ fn single_parts(scores: &Scores, sample: usize) -> BTreeMap<String, f32> {
     single.map(|(name, values)| (name.clone(), values[[sample, 0]])).collect()
 }
 
+/// Columns by what they contribute in all samples.
+fn ranking(overall: &[Part]) -> String {
+    let in_sd = overall.iter().any(|part| part.deviations.is_some());
+    let mut table = Table::default().right(&[1, 2]);
+    let mut head = vec!["column"];
+    head.extend(in_sd.then_some("contribution (SD)"));
+    head.push("mean size");
+    table.row(head);
+    for part in overall {
+        let mut row = vec![part.name.clone()];
+        row.extend(part.deviations.map(|d| format!("{d:.2}")));
+        row.push(number(f64::from(part.value)));
+        table.row(row);
+    }
+    let unit = if in_sd {
+        "SD: root mean square in standard deviations of calibration samples, for which it is 1\n"
+    } else {
+        "mean size: how much of the score goes up or down with this column, on average\n"
+    };
+    table.render(0) + unit
+}
+
 fn render(report: &Report<'_>, is_image: bool) -> String {
     let mut text = String::new();
     if !is_image {
-        let mut overall = Table::default().right(&[1, 2]);
-        overall.row(["column", "contribution (SD)", "mean size"]);
-        for part in &report.overall {
-            let deviations = part.deviations.map_or_else(String::new, |d| format!("{d:.2}"));
-            overall.row([part.name.clone(), deviations, number(f64::from(part.value))]);
-        }
-        text += &overall.render(0);
-        text += "SD: root mean square in standard deviations of calibration samples, for which it is 1\n\n";
+        text += &ranking(&report.overall);
+        text += "\n";
     }
     let mut samples = Table::default().right(&[0, 1, 2, 4]);
     let beyond = format!("beyond {}", number(report.threshold));

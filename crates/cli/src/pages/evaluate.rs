@@ -1,6 +1,7 @@
 //! `taste evaluate`: how well each detector tells shifted samples from clean ones.
 
-use taste_report::{Histogram, Intervals, Page, Section, Table, Tone};
+use taste_report::{Histogram, Intervals, Lines, Page, Section, Series, Table, Tone};
+use taste_stats::rank::Ranked;
 use taste_zoo::evaluation::{ScoreReport, SetReport};
 
 use super::{file_name, percent};
@@ -12,7 +13,7 @@ use crate::{
 /// AUROCs from which a set counts as told apart, and as told apart well.
 const FAIR: f64 = 0.6;
 const GOOD: f64 = 0.8;
-/// Groups of scores that a histogram shows beside clean samples.
+/// Groups of shifted samples that a figure shows beside clean ones.
 const GROUPS: usize = 5;
 
 /// The page of an evaluation.
@@ -107,7 +108,12 @@ fn beside(report: &Report<'_>) -> Section {
     }
     let clean = columns.iter().map(|c| c.1.id.value("flagged").map_or("–".to_owned(), percent));
     table.row(std::iter::once("flagged of clean samples".to_owned()).chain(clean));
-    Section::new("Side by side").table(&table)
+    let curves = columns.iter().map(|(name, s)| (name.clone(), &s.id, s.sets.iter().collect()));
+    Section::new("Side by side").table(&table).figure(
+        &roc(curves),
+        "All shifted samples together: for every threshold, how many clean samples and how many shifted ones lie above \
+         it. The area below a line is its AUROC.",
+    )
 }
 
 fn heading(judged: &Judged<'_>, score: &ScoreReport) -> String {
@@ -134,6 +140,11 @@ fn section(report: &Report<'_>, judged: &Judged<'_>, score: &ScoreReport) -> Sec
              1 tells all of them apart.",
         )
         .figure(&histogram(score), "The less they overlap, the better shifted samples are told apart.")
+        .figure(
+            &roc(groups(score).into_iter().map(|(name, sets)| (name, &score.id, sets))),
+            "For every threshold, how many clean samples and how many shifted ones lie above it. The area below a line is \
+             its AUROC; the diagonal is what chance gives.",
+        )
         .table(&shown(&text::by_set(found, score)));
     if let Some((pooled, aware)) = text::pooled(score) {
         section = section.table(&shown(&pooled));
@@ -168,21 +179,37 @@ fn aurocs(score: &ScoreReport) -> Intervals {
     })
 }
 
-/// Scores of clean samples and of sets, by group where there are many.
-pub(super) fn histogram(score: &ScoreReport) -> Histogram {
-    let mut groups: Vec<(String, Vec<&SetReport>)> = Vec::new();
+/// Shifted sets by name, by group where there are many, or all in one.
+fn groups(score: &ScoreReport) -> Vec<(String, Vec<&SetReport>)> {
     if score.sets.len() <= GROUPS {
-        groups.extend(score.sets.iter().map(|set| (set.name.clone(), vec![set])));
-    } else if (1..=GROUPS).contains(&score.groups.len()) {
-        groups.extend(score.groups.iter().map(|group| {
+        return score.sets.iter().map(|set| (set.name.clone(), vec![set])).collect();
+    }
+    if (1..=GROUPS).contains(&score.groups.len()) {
+        let named = score.groups.iter().map(|group| {
             let own = |s: &&SetReport| s.group.as_deref() == Some(&group.name);
             let sets: Vec<&SetReport> = score.sets.iter().filter(own).collect();
             (format!("group {} ({})", group.name, count(sets.len(), "set")), sets)
-        }));
-    } else {
-        let name = format!("all {}", count(score.sets.len(), "set"));
-        groups.push((name, score.sets.iter().collect()));
+        });
+        return named.collect();
     }
+    vec![(format!("all {}", count(score.sets.len(), "set")), score.sets.iter().collect())]
+}
+
+/// ROC curves by name, each of clean samples and of shifted sets.
+fn roc<'a>(curves: impl Iterator<Item = (String, &'a SetReport, Vec<&'a SetReport>)>) -> Lines {
+    // Chance first, where histograms have clean samples: sets have the same colours in both.
+    let start = Lines::new("ROC curves")
+        .axes("false-positive rate (clean)", "true-positive rate (shifted)")
+        .series(Series::new("chance", [(0.0, 0.0), (1.0, 1.0)]).dashed());
+    curves.fold(start, |figure, (name, clean, sets)| {
+        let negative: Vec<f64> = clean.kept().collect();
+        let positive: Vec<f64> = sets.iter().flat_map(|set| set.kept()).collect();
+        figure.series(Series::new(name, Ranked::new(&negative, &positive).roc()))
+    })
+}
+
+/// Scores of clean samples and of shifted ones.
+pub(super) fn histogram(score: &ScoreReport) -> Histogram {
     let all: Vec<&SetReport> = std::iter::once(&score.id).chain(&score.sets).collect();
     let positive = all.iter().flat_map(|s| &s.quantiles).all(|v| *v > 0.0);
     let upper = |s: &SetReport, share: f64| s.quantile(share).unwrap_or(0.0);
@@ -193,7 +220,7 @@ pub(super) fn histogram(score: &ScoreReport) -> Histogram {
         .axis(format!("{}{label}", score.score))
         .without_counts()
         .group("clean", score.id.quantiles.iter().map(|&v| value(v)));
-    groups.into_iter().fold(start, |figure, (name, sets)| {
+    groups(score).into_iter().fold(start, |figure, (name, sets)| {
         figure.group(name, sets.iter().flat_map(|s| &s.quantiles).map(|&v| value(v)))
     })
 }

@@ -172,7 +172,7 @@ fn usual_count(decision: &Decision, calibration: usize, samples: usize) -> Optio
 }
 
 /// Scores over those of calibration samples, with the threshold. Where some are far out, their logarithm is shown.
-fn histogram(
+pub(crate) fn histogram(
     title: &str,
     what: &str,
     calibration: &[f32],

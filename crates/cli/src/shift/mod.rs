@@ -39,6 +39,27 @@ pub(crate) struct Report<'a> {
     pub(crate) tests: Tests,
 }
 
+impl<'a> Report<'a> {
+    pub(crate) fn new(detector: &'a Path, settings: &TestSettings, tests: Tests) -> Self {
+        Report {
+            detector,
+            alpha: settings.alpha,
+            least_effect: settings.least_effect,
+            by: settings.by.as_ref().map(ToString::to_string),
+            shifted: tests.batches.iter().any(|b| b.shift.is_shift()),
+            tests,
+        }
+    }
+
+    /// In words; of columns, pixels and terms, `top` are listed.
+    pub(crate) fn render(&self, detector: &Detector, top: usize) -> String {
+        match (&self.tests.batches[..], &self.tests.too_small[..]) {
+            ([batch], []) => one::render(batch, self, detector, top),
+            _ => many::render(self),
+        }
+    }
+}
+
 pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
     let with = &args.with;
     let paths = paths::expanded(&args.data)?;
@@ -75,27 +96,17 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
             by.column
         );
     }
-    let shifted = tests.batches.iter().any(|b| b.shift.is_shift());
-    let report = Report {
-        detector: &with.detector,
-        alpha: settings.alpha,
-        least_effect: args.least_effect,
-        by: args.by.as_ref().map(ToString::to_string),
-        shifted,
-        tests,
-    };
+    let report = Report::new(&with.detector, &settings, tests);
     if with.json {
         print_json(&report)?;
-    } else if let ([batch], []) = (&report.tests.batches[..], &report.tests.too_small[..]) {
-        print(&one::render(batch, &report, &detector, args.top))?;
     } else {
-        print(&many::render(&report))?;
+        print(&report.render(&detector, args.top))?;
     }
     if !with.run.quiet() {
         warn(&report, &settings);
     }
     args.page.write(with.run.quiet(), || pages::test(&report, &detector, args.top))?;
-    Ok(if shifted { Outcome::Found } else { Outcome::Fine })
+    Ok(if report.shifted { Outcome::Found } else { Outcome::Fine })
 }
 
 /// Says what the verdicts rest on.

@@ -91,6 +91,12 @@ pub(crate) fn flagged(shift: &Shift, detector: &Detector) -> String {
 
 /// How good the model's answers likely are.
 pub(crate) fn answers(found: &Estimate) -> String {
+    if found.is_guess() {
+        return format!(
+            "not known: {:.0} % of the scores lie beyond those of all labelled calibration samples",
+            100.0 * found.beyond
+        );
+    }
     match found.measure {
         Measure::Accuracy => {
             let [value, low, high, usual] =
@@ -113,6 +119,7 @@ pub(crate) fn answers(found: &Estimate) -> String {
 /// The same in a few words.
 pub(crate) fn short_answers(found: &Estimate) -> String {
     match found.measure {
+        _ if found.is_guess() => "not known".to_owned(),
         Measure::Accuracy => format!("{:.1} % right", 100.0 * found.value),
         Measure::AbsoluteError => format!("off by {}", number(found.value)),
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, time::SystemTime};
 
-use ndarray::{Array1, ArrayD};
+use ndarray::{Array1, ArrayD, Axis};
 use serde_json::Value;
 
 use crate::{
@@ -82,15 +82,56 @@ fn methods_are_compared_on_files_and_corruptions_and_what_is_known_is_kept() {
 }
 
 #[test]
+fn attacks_are_sets_too_and_pixels_are_moved_before_they_are_normalised() {
+    let place = ready();
+    let bench = "bench --model model.onnx --train train.npy --id id.npy --id-labels id-labels.npy --samples 50 \
+                 --mean 0.5 --std 0.25 --methods msp --out bench -q --json --attacks";
+    let found = place.json(&format!(
+        "{bench} fgsm:eps=32/255 pgd:eps=1,norm=l2,steps=5 square:eps=0.2,queries=5"
+    ));
+    let score = &found["methods"][0]["scores"][0];
+    let accuracy = |set: &Value| set["metrics"]["accuracy"]["value"].as_f64().unwrap();
+    let sets = score["sets"].as_array().unwrap();
+    let names: Vec<&str> = sets.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["A/fgsm:eps=32/255", "A/pgd:eps=1,norm=l2,steps=5", "A/square:eps=0.2,queries=5"]
+    );
+    assert_eq!(score["groups"][0]["name"], "A");
+    assert!(sets.iter().all(|set| set["samples"] == 50 && accuracy(set) <= accuracy(&score["id"])));
+    assert!(accuracy(&sets[0]) < accuracy(&score["id"]), "{score}");
+    // What the attack alone says of the same samples.
+    let labels: ArrayD<i64> = Array1::from_iter((0..50i64).map(|i| i % 3)).into_dyn();
+    place.write("few.npy", &images(80, 10, 10, 2).slice_axis(Axis(0), (..50).into()).to_owned());
+    place.write("few-labels.npy", &labels);
+    let alone = place.json(
+        "attack model.onnx few.npy --labels few-labels.npy --attack fgsm --eps 32/255 --mean 0.5 --std 0.25 --json -q -o a.npy",
+    );
+    assert!((alone["accuracy_after"].as_f64().unwrap() - accuracy(&sets[0])).abs() < 1e-9);
+    let kept = written(&place, "bench/sets");
+    let file = kept.iter().find(|(name, _)| name.starts_with("fgsm")).unwrap();
+    assert_eq!(place.array(&format!("bench/sets/{}", file.0)), place.array("a.npy"));
+    // More of them cost only themselves, and other labels are another attack.
+    let more = place.json(&format!("{bench} fgsm:eps=32/255 fgsm:eps=0.3"));
+    assert_eq!(more["methods"][0]["scores"][0]["sets"][0], sets[0]);
+    assert_eq!(written(&place, "bench/sets").len(), kept.len() + 1);
+    place.write("id-labels.npy", &Array1::from_elem(80, 1i64).into_dyn());
+    place.json(&format!("{bench} fgsm:eps=32/255"));
+    assert_eq!(written(&place, "bench/sets").len(), kept.len() + 2);
+    place.fails(&format!("{bench} fgsm"), "write fgsm:eps=8/255");
+}
+
+#[test]
 fn a_file_holds_a_whole_benchmark() {
     let place = ready();
     place.text(
         "bench.toml",
-        "model = 'model.onnx'\ntrain = 'train.npy'\nid = 'id.npy'\nmethods = ['msp']\nsamples = 40\n[ood]\ndark = 'dark.npy'\n",
+        "model = 'model.onnx'\ntrain = 'train.npy'\nid = 'id.npy'\nmethods = ['msp']\nsamples = 40\nattacks = ['fgsm:eps=0.1']\n[ood]\ndark = 'dark.npy'\n",
     );
-    let text = place.ok("bench --config bench.toml -q").out;
-    assert!(text.contains("O/dark") && text.contains("FPR95, ID positive"), "{text}");
-    let found = place.json("bench --config bench.toml --samples 30 -q --json");
+    let text = place.ok("bench --config bench.toml -q --out kept").out;
+    let parts = ["O/dark", "A/fgsm:eps=0.1", "FPR95, ID positive"];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    let found = place.json("bench --config bench.toml --samples 30 -q --json --out kept");
     assert_eq!(found["methods"][0]["scores"][0]["id"]["samples"], 30);
     place.text("bad.toml", "model = 'model.onnx'\nmetods = ['msp']\n");
     place.fails("bench --config bad.toml", "bad.toml: line 2: unknown field `metods`");

@@ -36,7 +36,7 @@ fn the_story_is_told_on_a_page_and_in_numbers_and_can_be_gone_on_with() {
     }
     assert_eq!(told["plane"]["directions"].as_array().map(Vec::len), Some(36));
     let shifts = told["glyphs"]["shifts"].as_array().unwrap();
-    assert_eq!(shifts.len(), 11);
+    assert_eq!(shifts.len(), 12);
     assert_eq!(shifts[0]["shift"], "fresh samples");
     for shift in shifts {
         for of in ["harm", "novelty"] {

@@ -22,6 +22,8 @@ mod operators;
 mod outputs;
 mod pages;
 mod score;
+#[cfg(unix)]
+mod serve;
 mod shift;
 mod tables;
 mod train;

@@ -78,7 +78,7 @@ fn scores_are_counted_drawn_and_explained() {
             "familiar-looking but harmful",
             "Mean evidence by term",
             "The samples furthest out",
-            "columns that differ most",
+            "columns that add most to the score",
         ],
     );
     // The sample with the largest score comes first.
@@ -131,7 +131,10 @@ fn evaluations_show_every_set() {
     place.ok("fit --model model.onnx --data train.npy --method msp -q -o msp.onnx");
     place.ok("evaluate detector.onnx --id clean.npy --ood A_<b>=far.npy -q --report one.html");
     let text = page(&place, "one.html");
-    holds(&text, &["AUROC by set", "A_&lt;b&gt;", "chance", "How good detector.onnx is"]);
+    holds(
+        &text,
+        &["AUROC by set", "ROC curves", "A_&lt;b&gt;", "chance", "How good detector.onnx is"],
+    );
     assert!(!text.contains("A_<b>"));
     place.ok("evaluate detector.onnx msp.onnx --id clean.npy --ood far.npy -q --report two.html");
     holds(&page(&place, "two.html"), &["Side by side", "msp.onnx", "How good 2 detectors are"]);

@@ -44,12 +44,9 @@ struct Images {
     files: Vec<PathBuf>,
     /// The number of each file's class, if every file has one and labels are wanted.
     classes: Option<Vec<i64>>,
-    channels: usize,
+    shaping: Shaping,
     /// Whether the model decides about grey and colour.
     channels_wanted: bool,
-    resize: Option<Resize>,
-    filter: Filter,
-    crop: Option<(usize, usize)>,
     /// The first file that could be read, and its height and width.
     first: PathBuf,
     size: (usize, usize),
@@ -101,30 +98,14 @@ pub(super) fn open_files(
     let Some((first, (size, grey))) = found else {
         return Err(Error::at(root, "none of its images can be read"));
     };
-    let resized = options.resize.map_or(size, |resize| resize.of(size));
-    let (height, width) = options.crop.unwrap_or(resized);
-    let wanted = options.sample_shape.as_deref().map(|s| channels_of(s, height * width));
-    let channels = wanted.flatten().unwrap_or(if grey { 1 } else { 3 });
-    let sample = vec![channels, height, width];
-    elements(&sample).map_err(|e| Error::at(&first, e))?;
-    let facts = Facts {
-        sample,
-        bytes: true,
-        layout: Layout::Nchw,
-        columns: None,
-        taken: None,
-        texts: Vec::new(),
-        sized: true,
-    };
+    let shaping = Shaping::new(size, grey, options);
+    let facts = shaping.facts(size).map_err(|e| Error::at(&first, e))?;
     Ok(Box::new(Images {
         root: root.to_owned(),
         files,
         classes,
-        channels,
-        channels_wanted: wanted.is_some(),
-        resize: options.resize,
-        filter: options.filter,
-        crop: options.crop,
+        shaping,
+        channels_wanted: options.sample_shape.is_some(),
         first,
         size,
         facts,
@@ -146,25 +127,102 @@ fn channels_of(wanted: &[usize], pixels: usize) -> Option<usize> {
     }
 }
 
-fn reader(file: &Path) -> Result<ImageReader<Cursor<Vec<u8>>>, String> {
+/// What becomes of an image once it is decoded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shaping {
+    channels: usize,
+    resize: Option<Resize>,
+    filter: Filter,
+    crop: Option<(usize, usize)>,
+}
+
+impl Shaping {
+    /// As options ask for it, by the height and width of the first image and whether that is grey.
+    pub(crate) fn new(size: (usize, usize), grey: bool, options: &Options) -> Self {
+        let Options { resize, filter, crop, .. } = *options;
+        let mut shaping = Self { channels: if grey { 1 } else { 3 }, resize, filter, crop };
+        let (height, width) = shaping.size(size);
+        let shape = options.sample_shape.as_deref();
+        if let Some(channels) = shape.and_then(|s| channels_of(s, height * width)) {
+            shaping.channels = channels;
+        }
+        shaping
+    }
+
+    /// Height and width of what comes out.
+    fn size(&self, size: (usize, usize)) -> (usize, usize) {
+        self.crop.unwrap_or_else(|| self.resized(size))
+    }
+
+    /// Height and width after resizing.
+    fn resized(&self, size: (usize, usize)) -> (usize, usize) {
+        self.resize.map_or(size, |resize| resize.of(size))
+    }
+
+    /// What is known of images of which the first has this size.
+    pub(crate) fn facts(&self, size: (usize, usize)) -> Result<Facts, Problem> {
+        let (height, width) = self.size(size);
+        let sample = vec![self.channels, height, width];
+        elements(&sample)?;
+        Ok(Facts {
+            sample,
+            bytes: true,
+            layout: Layout::Nchw,
+            columns: None,
+            taken: None,
+            texts: Vec::new(),
+            sized: true,
+        })
+    }
+
+    /// Resizes and crops.
+    pub(crate) fn apply(&self, image: &DynamicImage) -> Result<Array3<f32>, Problem> {
+        let mut pixels = pixels(image, self.channels);
+        let (_, height, width) = pixels.dim();
+        let wanted = self.resized((height, width));
+        if wanted != (height, width) {
+            elements(&[self.channels, wanted.0, wanted.1])?;
+            let depth = if is_deep(image) { Depth::Floats } else { Depth::Bytes };
+            pixels = resize(&pixels.view(), wanted, self.filter, depth);
+        }
+        if let Some(size) = self.crop.filter(|&size| size != wanted) {
+            pixels = crop(&pixels.view(), size);
+        }
+        Ok(pixels)
+    }
+}
+
+/// The bytes of an image file.
+fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
     /// The largest image file.
     const MOST_BYTES: u64 = 1 << 29;
     let bytes = Origin::of(file).and_then(|o| o.opening(MOST_BYTES));
-    let bytes = bytes.map_err(|e| e.problem().to_string())?;
-    if bytes.is_empty() {
+    bytes.map_err(|e| e.problem().to_string())
+}
+
+/// The most memory that decoding an image file may take.
+const MOST_MEMORY: u64 = 1 << 30;
+
+fn reader<B: AsRef<[u8]>>(bytes: B, memory: u64) -> Result<ImageReader<Cursor<B>>, String> {
+    if bytes.as_ref().is_empty() {
         return Err("it is empty".to_owned());
     }
     let mut reader =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| described(&e))?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(1 << 30);
+    limits.max_alloc = Some(memory);
     reader.limits(limits);
     Ok(reader)
 }
 
+/// The image in some bytes.
+pub(crate) fn decode(bytes: &[u8], memory: u64) -> Result<DynamicImage, String> {
+    reader(bytes, memory)?.decode().map_err(broken)
+}
+
 /// Height and width, and whether it is grey, from an image's header.
 fn look(file: &Path) -> Result<((usize, usize), bool), String> {
-    let decoder = reader(file)?.into_decoder().map_err(broken)?;
+    let decoder = reader(bytes_of(file)?, MOST_MEMORY)?.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
     let colour = decoder.color_type();
     Ok(((height as usize, width as usize), !colour.has_color()))
@@ -185,34 +243,23 @@ enum Bad {
 
 impl Images {
     fn decode(&self, file: &Path) -> Result<Array3<f32>, Bad> {
-        let image = reader(file).and_then(|r| r.decode().map_err(broken));
+        let image = bytes_of(file).and_then(|bytes| decode(&bytes, MOST_MEMORY));
         let image = image.map_err(Bad::Unreadable)?;
-        if self.channels == 1 && !self.channels_wanted && image.color().has_color() {
+        if self.shaping.channels == 1 && !self.channels_wanted && image.color().has_color() {
             let first = self.first.display();
             return Err(Bad::Misfit(format!("it is in colour, and {first} is grey").into()));
         }
-        let mut pixels = pixels(&image, self.channels);
-        let (_, height, width) = pixels.dim();
-        let wanted = self.resize.map_or((height, width), |resize| resize.of((height, width)));
-        if self.crop.is_none() && wanted != self.resized() {
-            let (size, first_size) = (wanted, self.resized());
-            let first = self.first.clone();
+        let size = self.shaping.resized((image.height() as usize, image.width() as usize));
+        if self.shaping.crop.is_none() && size != self.resized() {
+            let (first, first_size) = (self.first.clone(), self.resized());
             return Err(Bad::Misfit(Problem::ImageSize { size, first, first_size }));
         }
-        if wanted != (height, width) {
-            elements(&[self.channels, wanted.0, wanted.1]).map_err(Bad::Misfit)?;
-            let depth = if is_deep(&image) { Depth::Floats } else { Depth::Bytes };
-            pixels = resize(&pixels.view(), wanted, self.filter, depth);
-        }
-        if let Some(size) = self.crop.filter(|&size| size != wanted) {
-            pixels = crop(&pixels.view(), size);
-        }
-        Ok(pixels)
+        self.shaping.apply(&image).map_err(Bad::Misfit)
     }
 
     /// Height and width of the first image after resizing.
     fn resized(&self) -> (usize, usize) {
-        self.resize.map_or(self.size, |resize| resize.of(self.size))
+        self.shaping.resized(self.size)
     }
 
     /// Which images can be read, if that is known: by their numbers, their places among the files.

@@ -15,6 +15,7 @@ pub use folder::sets_in;
 use taste_choice::{Choice, Entry};
 
 use crate::{Error, Options, Problem, origin::Origin, source::Source};
+pub(crate) use images::{Shaping, decode as decode_image};
 
 taste_choice::table! {
     /// The formats of data that can be read.
@@ -77,7 +78,15 @@ struct Found {
 /// Opens a file by what it holds.
 pub(crate) fn open_file(path: &Path, options: &Options) -> Result<Box<dyn Source>, Error> {
     let (path, member) = split_member(path);
-    let origin = Origin::of(&path)?;
+    open_origin(Origin::of(&path)?, member, options)
+}
+
+/// Opens bytes by what they hold.
+pub(crate) fn open_origin(
+    origin: Origin,
+    member: Option<String>,
+    options: &Options,
+) -> Result<Box<dyn Source>, Error> {
     let opening = origin.opening(64)?;
     if opening.is_empty() {
         return Err(origin.error("it is empty"));

@@ -67,6 +67,17 @@ impl Prepare {
         self.plan.first_turn == Turn::ChannelsFirst
     }
 
+    /// Whether it does nothing but to give samples their shape.
+    pub(crate) fn is_idle(&self) -> bool {
+        let turns = [self.plan.first_turn, self.plan.last_turn];
+        let sizes = [self.resize, self.crop, self.pad];
+        turns == [Turn::None; 2]
+            && sizes == [None; 3]
+            && self.divisor.to_bits() == 1f32.to_bits()
+            && self.mean.is_empty()
+            && self.std.is_empty()
+    }
+
     /// Prepares samples along the first axis.
     pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
         let mut values = turned(rows, &self.plan.first, self.plan.first_turn);

@@ -2,6 +2,7 @@
 
 mod draw;
 mod first;
+mod lent;
 mod mapped;
 mod memory;
 mod part;
@@ -11,6 +12,7 @@ use ndarray::{ArrayD, Axis};
 
 pub use draw::draw;
 pub use first::First;
+pub use lent::{Lent, Values};
 pub use mapped::Mapped;
 pub use memory::{Borrowed, InMemory};
 pub use part::Part;

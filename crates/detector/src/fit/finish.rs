@@ -89,28 +89,8 @@ impl Finish {
                 facts: statistic.facts,
             },
             settings: settings.clone(),
-            data: DataFacts {
-                train: train.name.clone(),
-                calibration: calibration.map(|c| c.name.clone()),
-                reading: taste_data::Options { sample_shape: None, ..train.reading.clone() },
-                columns: train.columns.clone(),
-                fitted: tally.fitted,
-                left_out: tally.left_out,
-                tails: tally.tails,
-                calibrated: calibrated.scores.len(),
-                not_finite: tally.bad_inputs + tally.bad_values + calibrated.not_finite,
-                profile: Some(profile),
-            },
-            parts: statistic
-                .parts
-                .into_iter()
-                .map(|p| PartFacts {
-                    name: p.name,
-                    columns: p.columns,
-                    role: p.role,
-                    baseline: p.baseline,
-                })
-                .collect(),
+            data: data_facts((train, calibration), tally, profile, &calibrated),
+            parts: statistic.parts.into_iter().map(PartFacts::from).collect(),
             decision: Decision {
                 goal: settings.goal,
                 alpha: Some(settings.alpha),
@@ -136,6 +116,27 @@ impl Finish {
                 maps: calibrated.maps.map(|m| m.0),
             },
         )
+    }
+}
+
+/// What was read, and how it was divided.
+fn data_facts(
+    (train, calibration): (&Described, Option<&Described>),
+    tally: &Tally,
+    profile: Profile,
+    calibrated: &Calibrated,
+) -> DataFacts {
+    DataFacts {
+        train: train.name.clone(),
+        calibration: calibration.map(|c| c.name.clone()),
+        reading: taste_data::Options { sample_shape: None, ..train.reading.clone() },
+        columns: train.columns.clone(),
+        fitted: tally.fitted,
+        left_out: tally.left_out,
+        tails: tally.tails,
+        calibrated: calibrated.scores.len(),
+        not_finite: tally.bad_inputs + tally.bad_values + calibrated.not_finite,
+        profile: Some(profile),
     }
 }
 

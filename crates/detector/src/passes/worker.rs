@@ -16,20 +16,30 @@ use super::{
 };
 use crate::{Engine, Error, Profile, profile::Grouping, refused};
 
-/// Goes through a part of the data for a plan: the rows from a first one on, up to some end.
+/// Goes through a part of the data for a plan.
 ///
-/// Only rows of the plan's share count, so a reader that knows [`Plan::holds`] may leave the others out.
+/// Where samples have numbers and come one after the other ([`Worker::new`]), the result does not depend on where data were
+/// cut, as far as that was at the borders of blocks. Where they have keys and come in any order ([`Worker::of_part`]), sums
+/// are merged by the number of the part, and another division of the same samples may change their last bits.
 pub struct Worker<'p> {
     plan: &'p Plan,
     session: Option<Session>,
     state: State,
     /// Samples that wait until a chunk is full.
     waiting: Waiting,
-    /// The first row of this part of the data.
-    first: u64,
+    order: Order,
     /// The block at hand, and its sums.
     block: Option<u64>,
     sums: Vec<Sum>,
+}
+
+/// How the samples of a part of the data come.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Row after row from this one on. Those that the plan does not hold may be left out.
+    Rows(u64),
+    /// All of them in any order, as the part of this number.
+    Any(u64),
 }
 
 #[derive(Default)]
@@ -41,8 +51,19 @@ struct Waiting {
 }
 
 impl<'p> Worker<'p> {
-    /// Prepares to go through the rows from `first` on.
+    /// Prepares to go through the rows from `first` on. Only rows of the plan's share count, so a reader that knows
+    /// [`Plan::holds`] may leave the others out.
     pub fn new(plan: &'p Plan, engine: &Engine, first: u64) -> Result<Self, Error> {
+        Self::in_order(plan, engine, Order::Rows(first))
+    }
+
+    /// Prepares to go through samples with keys of their own, in any order: all of those in the part of the data with this
+    /// number. No two samples may have the same key, and no two parts the same number.
+    pub fn of_part(plan: &'p Plan, engine: &Engine, part: u64) -> Result<Self, Error> {
+        Self::in_order(plan, engine, Order::Any(part))
+    }
+
+    fn in_order(plan: &'p Plan, engine: &Engine, order: Order) -> Result<Self, Error> {
         let parts = plan.parts();
         let session = match &parts.network {
             None => None,
@@ -66,7 +87,7 @@ impl<'p> Worker<'p> {
             session,
             state,
             waiting: Waiting::default(),
-            first,
+            order,
             block: None,
             sums: Vec::new(),
         })
@@ -77,11 +98,14 @@ impl<'p> Worker<'p> {
         usize::try_from(self.state.counts.taken).unwrap_or(usize::MAX)
     }
 
-    /// Takes samples, in the order of their rows.
+    /// Takes samples, with the numbers of their rows or with their keys.
     pub fn update(&mut self, chunk: &Chunk) -> Result<(), Error> {
         let parts = self.plan.parts();
         for (at, &index) in chunk.index.iter().enumerate() {
             let row = index as u64;
+            if let Order::Any(_) = self.order {
+                self.offer(row);
+            }
             if !self.plan.holds(row) {
                 continue;
             }
@@ -89,7 +113,10 @@ impl<'p> Worker<'p> {
             if parts.gathers.is_empty() {
                 continue;
             }
-            let block = row / parts.block;
+            let block = match self.order {
+                Order::Rows(_) => row / parts.block,
+                Order::Any(part) => part,
+            };
             if self.block != Some(block) {
                 self.close(row)?;
                 self.block = Some(block);
@@ -104,13 +131,19 @@ impl<'p> Worker<'p> {
         Ok(())
     }
 
-    /// What was gathered of the rows up to `end`.
+    /// What was gathered of the rows up to `end`; of samples with keys, whatever came.
     pub fn finish(mut self, end: u64) -> Result<State, Error> {
         self.close(end)?;
-        let counts = &mut self.state.counts;
-        counts.offered = end.saturating_sub(self.first);
-        counts.checksum = (self.first..end).fold(0, |sum: u64, row| sum.wrapping_add(hash(0, row)));
+        if let Order::Rows(first) = self.order {
+            (first..end).for_each(|row| self.offer(row));
+        }
         Ok(self.state)
+    }
+
+    fn offer(&mut self, key: u64) {
+        let counts = &mut self.state.counts;
+        counts.offered += 1;
+        counts.checksum = counts.checksum.wrapping_add(hash(0, key));
     }
 
     /// Ends the block at hand, when all rows before `reached` have been offered.
@@ -120,10 +153,13 @@ impl<'p> Worker<'p> {
         if let Some(block) = self.block.take()
             && !sums.is_empty()
         {
+            let Order::Rows(first) = self.order else {
+                return self.state.blocks.add(block..block.saturating_add(1), false, sums);
+            };
             let size = self.plan.parts().block;
             let (start, end) = (block.saturating_mul(size), (block + 1).saturating_mul(size));
-            let whole = self.first <= start && end <= reached;
-            let rows = start.max(self.first)..end.min(reached);
+            let whole = first <= start && end <= reached;
+            let rows = start.max(first)..end.min(reached);
             self.state.blocks.add(rows, whole, sums)?;
         }
         Ok(())

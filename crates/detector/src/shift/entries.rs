@@ -59,6 +59,8 @@ pub(super) fn entries(
     let has = |role: Role| manifest.parts.iter().any(|p| p.role == role);
     let of = match added {
         Some(_) if has(Role::Evidence) => EntriesOf::Evidence,
+        // Without an effect there is nothing that entries could add to.
+        None if has(Role::Evidence) => return None,
         _ if has(Role::Residual) => EntriesOf::Residual,
         _ => EntriesOf::Other,
     };

@@ -1,7 +1,11 @@
 //! Every experiment: one file, one line.
 
+mod cifar;
+mod digits;
 mod numbers;
+mod pictures;
 mod plane;
+mod scored;
 mod signal;
 
 use crate::Experiment;
@@ -11,6 +15,14 @@ taste_choice::table! {
     pub EXPERIMENTS: [Experiment] = {
         directional::EXPERIMENT,
         first_order::EXPERIMENT,
+        maps::EXPERIMENT,
+        mvtec::EXPERIMENT,
+        timestep::EXPERIMENT,
         theory::EXPERIMENT,
+        mnist::EXPERIMENT,
+        mixed::EXPERIMENT,
+        cifar10::EXPERIMENT,
+        harm::EXPERIMENT,
+        ablation::EXPERIMENT,
     }
 }

@@ -8,6 +8,54 @@ use taste_stats::moments::Summary;
 
 use crate::{Error, Run, error::refused};
 
+/// Detectors by their names, with options of the method `stein`.
+pub(super) type Wanted<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+
+/// Detectors of the method `stein` on one model and score model.
+pub(super) struct Detectors {
+    list: Vec<Detector>,
+    digest: String,
+}
+
+impl Detectors {
+    /// Fits each of them, or takes what an earlier run left. Maps nothing, and takes coordinates as they are.
+    pub(super) fn fit(
+        run: &Run<'_>,
+        model: &Model,
+        score_model: &str,
+        wanted: &[Wanted<'_>],
+        held_out: &dyn Samples,
+    ) -> Result<Self, Error> {
+        let network = |text: &str| text.strip_prefix("onnx:").map(std::fs::read).transpose();
+        let score = network(score_model).map_err(|e| refused(format!("{score_model}: {e}")))?;
+        let score =
+            score.map_or_else(|| score_model.to_owned(), |bytes| taste_onnx::sha256(&bytes));
+        let about = (model.onnx().sha256(), score, held_out.len()?);
+        let mut list = Vec::new();
+        for (name, options) in wanted {
+            let mut all = vec![("score-model", score_model), ("precondition", "none")];
+            all.extend(options.iter().copied());
+            let step = format!("fit: {name}");
+            let path = run.file("stein", &step, &(&about, options), |path| {
+                Ok(fit(run, model, &all, held_out, None)?.save(path)?)
+            })?;
+            list.push(Detector::open(&path)?);
+        }
+        let facts = serde_json::to_string(&(about, wanted)).unwrap_or_default();
+        Ok(Self { list, digest: taste_onnx::sha256(facts.as_bytes()) })
+    }
+
+    /// In the order in which they were wanted.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Detector> {
+        self.list.iter()
+    }
+
+    /// What they depend on.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
 /// Samples that go through a detector at once.
 const ROWS: usize = 256;
 
@@ -24,6 +72,26 @@ impl Signals {
     /// Count, mean and variance of the residuals.
     pub(super) fn summary(&self) -> Result<Summary, Error> {
         Summary::of(&self.residuals).ok_or_else(|| refused("a set has too few finite residuals"))
+    }
+
+    /// Whether the class with the largest output is the label, by sample.
+    pub(super) fn right(&self, set: &dyn Samples) -> Result<Vec<bool>, Error> {
+        let mut labels = Vec::new();
+        for chunk in set.chunks(ROWS)? {
+            let own = chunk?.labels;
+            labels.extend(own.ok_or_else(|| refused(format!("{}: no labels", set.name())))?);
+        }
+        let best = |row: &Vec<f32>| {
+            let largest = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+            largest.map_or(-1, |(class, _)| class as i64)
+        };
+        Ok(self.outputs.iter().zip(labels).map(|(row, label)| best(row) == label).collect())
+    }
+
+    /// The share of right answers.
+    pub(super) fn accuracy(&self, set: &dyn Samples) -> Result<f64, Error> {
+        let right = self.right(set)?;
+        Ok(right.iter().filter(|r| **r).count() as f64 / right.len().max(1) as f64)
     }
 }
 

@@ -30,6 +30,7 @@ pub struct Bars {
     marks: String,
     level: Option<(f64, String)>,
     note: String,
+    width: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +68,13 @@ impl Bars {
     #[must_use]
     pub fn level(mut self, value: f64, label: impl Into<String>) -> Self {
         self.level = Some((value, label.into())).filter(|l| l.0.is_finite());
+        self
+    }
+
+    /// With another width than usual.
+    #[must_use]
+    pub fn sized(mut self, width: f64) -> Self {
+        self.width = Some(width);
         self
     }
 
@@ -149,19 +157,20 @@ impl Figure for Bars {
         if self.items.is_empty() {
             return nothing(&self.title);
         }
+        let width = self.width.unwrap_or(WIDTH);
         let widest = |size: f64, text: &dyn Fn(&Bar) -> String| {
             self.items.iter().map(|b| text::width(&text(b), size)).fold(0.0, f64::max)
         };
-        let names = widest(LABEL, &|b| b.name.clone()).min(LONGEST_NAME);
+        let names = widest(LABEL, &|b| b.name.clone()).min(LONGEST_NAME.min(width * 0.4));
         let beside = widest(SMALL, &|b| number(b.value)) + 8.0;
         let range = self.range();
         let left = MARGIN + names + 12.0;
         let start = left + if range.low < 0.0 { beside } else { 0.0 };
-        let span = (WIDTH - MARGIN - beside - start).max(40.0);
+        let span = (width - MARGIN - beside - start).max(40.0);
 
-        let titles = title_lines(&self.title, WIDTH).len() as f64;
+        let titles = title_lines(&self.title, width).len() as f64;
         let marks = Entry { name: self.marks.clone(), paint: Paint::Ink, key: Key::Mark };
-        let legend = Legend::new(vec![marks], WIDTH);
+        let legend = Legend::new(vec![marks], width);
         let head = MARGIN + super::TITLE * 1.35 * titles + legend.height();
         let top = head + if titles > 0.0 { 6.0 } else { 0.0 };
         let first = top + if self.level.is_some() { SMALL + 8.0 } else { 0.0 };
@@ -169,11 +178,11 @@ impl Figure for Bars {
         let others = self.others();
         let labels = [&self.label, &others].iter().any(|t| !t.is_empty());
         let foot = SMALL + 12.0 + if labels { LABEL + 8.0 } else { 0.0 };
-        let notes = text::wrap(&self.note, SMALL, WIDTH - 2.0 * MARGIN, 3);
+        let notes = text::wrap(&self.note, SMALL, width - 2.0 * MARGIN, 3);
         let line = SMALL * 1.4;
         let height = bottom + foot + line * notes.len() as f64 + MARGIN;
 
-        let mut d = Drawing::new(WIDTH, height, name(&self.title, "bar chart"));
+        let mut d = Drawing::new(width, height, name(&self.title, "bar chart"));
         let below_title = draw_title(&mut d, &self.title);
         legend.draw(&mut d, below_title + 2.0);
         let frame = Frame::of_bars([start, top], [span, bottom - top], range);
@@ -196,7 +205,7 @@ impl Figure for Bars {
             bar.annotate(&mut d, &frame, range, middle(i));
         }
         let baseline = bottom + SMALL + 12.0 + LABEL;
-        let label = text::shorten(&self.label, LABEL, WIDTH - left - MARGIN);
+        let label = text::shorten(&self.label, LABEL, width - left - MARGIN);
         d.text(Text::new([start + span / 2.0, baseline], label, LABEL).anchor(Anchor::Middle));
         let at = [left - 10.0, baseline];
         d.text(Text::new(at, others, SMALL).anchor(Anchor::End).paint(Paint::Muted));

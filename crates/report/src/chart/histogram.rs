@@ -24,6 +24,7 @@ pub struct Histogram {
     bins: Option<usize>,
     uncounted: bool,
     ends: Option<(f64, f64)>,
+    size: Option<[f64; 2]>,
 }
 
 impl Histogram {
@@ -64,6 +65,13 @@ impl Histogram {
     #[must_use]
     pub fn ends(mut self, low: f64, high: f64) -> Self {
         self.ends = Some((low, high)).filter(|(low, high)| low.is_finite() && high.is_finite());
+        self
+    }
+
+    /// With another width and height than usual.
+    #[must_use]
+    pub fn sized(mut self, width: f64, height: f64) -> Self {
+        self.size = Some([width, height]);
         self
     }
 
@@ -149,7 +157,7 @@ impl Figure for Histogram {
             legend: entries.collect(),
             note: note(beyond, missing),
             side: 0.0,
-            extent: Extent::Figure([WIDTH, HEIGHT]),
+            extent: Extent::Figure(self.size.unwrap_or([WIDTH, HEIGHT])),
         }
         .draw();
         for (k, (shares, _)) in counted.iter().enumerate() {

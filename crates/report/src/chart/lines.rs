@@ -120,6 +120,7 @@ pub struct Lines {
     series: Vec<Series>,
     levels: Vec<(f64, String)>,
     moments: Vec<(f64, String)>,
+    size: Option<[f64; 2]>,
 }
 
 impl Lines {
@@ -140,6 +141,13 @@ impl Lines {
     #[must_use]
     pub fn right_axis(mut self, label: impl Into<String>) -> Self {
         self.right_label = label.into();
+        self
+    }
+
+    /// With another width and height than usual.
+    #[must_use]
+    pub fn sized(mut self, width: f64, height: f64) -> Self {
+        self.size = Some([width, height]);
         self
     }
 
@@ -200,7 +208,7 @@ impl Figure for Lines {
             legend: entries.collect(),
             note: self.note(),
             side: 0.0,
-            extent: Extent::Figure([WIDTH, HEIGHT]),
+            extent: Extent::Figure(self.size.unwrap_or([WIDTH, HEIGHT])),
         }
         .draw();
         for (k, series) in self.series.iter().enumerate() {

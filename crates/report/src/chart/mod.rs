@@ -8,6 +8,7 @@ mod legend;
 mod lines;
 mod matrix;
 mod scatter;
+mod sparkline;
 
 pub use bars::Bars;
 pub use histogram::Histogram;
@@ -15,6 +16,7 @@ pub use intervals::Intervals;
 pub use lines::{Lines, Series};
 pub use matrix::Matrix;
 pub use scatter::{Field, Scatter};
+pub use sparkline::Sparkline;
 
 use crate::{
     drawing::{Anchor, Drawing, Style, Text},

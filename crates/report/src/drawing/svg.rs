@@ -128,7 +128,7 @@ fn put_image(
 ) -> std::fmt::Result {
     let Ok(png) = pixels.png() else { return Ok(()) };
     let [x, y, w, h] = [at[0], at[1], size[0], size[1]].map(Number);
-    let style = if smooth { "" } else { r#" style="image-rendering:pixelated""# };
+    let style = if smooth { "" } else { r#" image-rendering="pixelated""# };
     write!(
         out,
         r#"<image x="{x}" y="{y}" width="{w}" height="{h}" preserveAspectRatio="none"{style} href="data:image/png;base64,{}"/>"#,

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::{Image, outline::outline, thinned};
 use crate::{
     Scale,
-    colour::{Colour, byte},
+    colour::{Colour, Palette, byte},
     drawing::{Drawing, Pixels, Point, Style},
     theme::Paint,
 };
@@ -16,6 +16,8 @@ pub struct Panel {
     pub(super) values: Option<Array2<f32>>,
     pub(super) image: Option<Image>,
     threshold: Option<f64>,
+    /// Whether entries are coloured, not outlined alone.
+    shaded: bool,
     pub(super) caption: String,
     /// Height and width of the matrix, or of the image where there is none.
     pub(super) size: (usize, usize),
@@ -28,14 +30,14 @@ impl Panel {
         let values = thin(values);
         let size = values.dim();
         let caption = String::new();
-        Self { values: Some(values), image: None, threshold: None, caption, size }
+        Self { values: Some(values), image: None, threshold: None, shaded: true, caption, size }
     }
 
     /// An image alone.
     pub fn image(image: Image) -> Self {
         let size = image.size;
         let caption = String::new();
-        Self { values: None, image: Some(image), threshold: None, caption, size }
+        Self { values: None, image: Some(image), threshold: None, shaded: true, caption, size }
     }
 
     /// Shows the matrix upon an image of any size; an entry covers it the more the further it stands
@@ -46,7 +48,14 @@ impl Panel {
         self
     }
 
-    /// Draws a line around the entries with |value| ≥ `threshold`.
+    /// Leaves the entries out: what is below them is seen with their outline alone.
+    #[must_use]
+    pub fn unshaded(mut self) -> Self {
+        self.shaded = false;
+        self
+    }
+
+    /// Draws a line around the entries with |value| ≥ `threshold`, on a sequential scale with value ≥ `threshold`.
     #[must_use]
     pub fn outline(mut self, threshold: f64) -> Self {
         self.threshold = Some(threshold);
@@ -78,9 +87,15 @@ impl Panel {
                 let Colour { r, g, b } = scale.colour(value);
                 [r, g, b, if covers { cover(scale, value) } else { 255 }]
             });
-            d.image(at, size, pixels, false);
+            if self.shaded {
+                d.image(at, size, pixels, false);
+            }
             if let Some(threshold) = self.threshold {
-                let inside = |r: usize, c: usize| f64::from(values[[r, c]]).abs() >= threshold;
+                let is_signed = scale.palette() == Palette::Diverging;
+                let inside = |r: usize, c: usize| {
+                    let value = f64::from(values[[r, c]]);
+                    (if is_signed { value.abs() } else { value }) >= threshold
+                };
                 self.draw_outline(d, at, size, inside);
             }
         }

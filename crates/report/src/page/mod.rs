@@ -6,6 +6,7 @@ mod style;
 mod table;
 
 pub use section::Section;
+pub use style::colours;
 pub use table::Table;
 
 use crate::text::escape;

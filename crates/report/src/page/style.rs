@@ -6,6 +6,12 @@ const RULES: &str = include_str!("style.css");
 
 /// The whole sheet.
 pub(super) fn sheet() -> String {
+    format!("{}{RULES}", colours())
+}
+
+/// The colours of figures, for light and for dark surroundings: those that the reader prefers, unless the page itself says
+/// `data-theme="light"` or `"dark"`.
+pub fn colours() -> String {
     let (light, dark) = (variables(Paint::light), variables(Paint::dark));
     let rules = Paint::themed().filter_map(Paint::class).map(|class| {
         format!(
@@ -17,8 +23,8 @@ pub(super) fn sheet() -> String {
     // Paper is white, so the dark colours are for screens.
     format!(
         ":root {{\n{light}}}\n\
-         @media screen and (prefers-color-scheme: dark) {{\n:root {{\n{dark}}}\n}}\n\
-         {rules}{RULES}"
+         @media screen and (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}}}\n}}\n\
+         @media screen {{\n:root[data-theme=dark] {{\n{dark}}}\n}}\n{rules}"
     )
 }
 

@@ -9,6 +9,7 @@ mod pixels;
 mod precision;
 mod resample;
 mod risk;
+mod roc;
 
 pub use correlation::{pearson, spearman, spearman_interval};
 pub use false_positives::{Convention, false_positive_rate, fpr95};

@@ -18,7 +18,7 @@ const THIN: f64 = 5e-3;
 
 /// Which values of a component speak of harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     /// Large ones.
     Upper,
     /// Values far out on either side.
@@ -27,7 +27,7 @@ pub(super) enum Direction {
 
 /// Evidence as a function of a component: a piecewise linear curve that rises from 0.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     /// Where each piece begins.
     from: Vec<f64>,
     /// How long it is.
@@ -35,12 +35,12 @@ pub(super) struct Curve {
     /// How steep it is.
     slope: Vec<f64>,
     /// The 95 % point, and the mean excess beyond it.
-    pub(super) tail: (f64, f64),
+    pub(crate) tail: (f64, f64),
 }
 
 impl Curve {
     /// From values of held-out samples.
-    pub(super) fn fit(values: &[f64]) -> Self {
+    pub(crate) fn fit(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len() as f64;
@@ -79,13 +79,13 @@ impl Curve {
 
     /// The evidence of a value.
     #[cfg(test)]
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let pieces = self.from.iter().zip(&self.length).zip(&self.slope);
         pieces.map(|((from, length), slope)| slope * (value - from).clamp(0.0, *length)).sum()
     }
 
     /// The evidence of a column of values: N × 1. Not a number where the value is none.
-    pub(super) fn build(&self, b: &mut Build<'_>, value: Id) -> Result<Id, OpError> {
+    pub(crate) fn build(&self, b: &mut Build<'_>, value: Id) -> Result<Id, OpError> {
         let pieces = self.from.len();
         let mut row = |values: &[f64], shape: &[usize]| -> Result<Id, OpError> {
             Ok(b.graph_mut().stored(Tensor::floats(shape, values.to_vec())?))
@@ -103,12 +103,12 @@ impl Curve {
 
 /// How much of a piece of this length lies behind a place that is so far from its beginning. Exact for places far beyond
 /// its end.
-pub(super) fn passed<'s>(place: Term<'s>, length: Term<'s>) -> Term<'s> {
+pub(crate) fn passed<'s>(place: Term<'s>, length: Term<'s>) -> Term<'s> {
     length - (length - place.then(functions::relu)).then(functions::relu)
 }
 
 /// The evidence of a component, by the curve of its values and, two-sided, that of its negative values.
-pub(super) fn evidence(
+pub(crate) fn evidence(
     b: &mut Build<'_>,
     value: Id,
     upper: &Curve,

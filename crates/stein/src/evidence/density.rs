@@ -12,7 +12,7 @@ const BORROWED: f64 = 10.0;
 
 /// Features as v = (h − m)·M, in which their covariance about the means of classes is the identity.
 #[derive(Clone, Debug)]
-pub(super) struct ClassGaussian {
+pub(crate) struct ClassGaussian {
     /// m.
     mean: Array1<f64>,
     /// M: one row a feature; zero where a feature does not vary.
@@ -26,7 +26,7 @@ pub(super) struct ClassGaussian {
 impl ClassGaussian {
     /// From features (one row a sample) and their classes. With fewer than two samples a class on average, or without
     /// classes, there is one mean for all.
-    pub(super) fn fit(
+    pub(crate) fn fit(
         rows: &Array2<f64>,
         classes: Option<(&[usize], usize)>,
     ) -> Result<Self, Error> {
@@ -69,12 +69,18 @@ impl ClassGaussian {
     }
 
     /// Weights of features, one column a class, as weights of v, one row a class.
-    pub(super) fn weights(&self, of_features: &Array2<f64>) -> Array2<f64> {
+    pub(crate) fn weights(&self, of_features: &Array2<f64>) -> Array2<f64> {
         of_features.t().dot(&self.root)
     }
 
+    /// ‖v‖² of rows of features, where there is one mean for all.
+    pub(crate) fn squares(&self, rows: &Array2<f64>) -> Vec<f64> {
+        let v = (rows - &self.mean).dot(&self.whitening) - &self.means;
+        v.map_axis(Axis(1), |row| row.dot(&row)).to_vec()
+    }
+
     /// s = −(v − mean of the class that is one in `class` (N × K)): N × width.
-    pub(super) fn score(
+    pub(crate) fn score(
         &self,
         b: &mut Build<'_>,
         features: Id,
@@ -114,7 +120,7 @@ fn class_means(scaled: &Array2<f64>, classes: &[usize], k: usize) -> (Array2<f64
 }
 
 /// A matrix that the file holds.
-pub(super) fn stored(b: &mut Build<'_>, matrix: &Array2<f64>) -> Result<Id, OpError> {
+pub(crate) fn stored(b: &mut Build<'_>, matrix: &Array2<f64>) -> Result<Id, OpError> {
     let shape = [matrix.nrows(), matrix.ncols()];
     Ok(b.graph_mut().stored(Tensor::floats(&shape, matrix.iter().copied().collect())?))
 }

@@ -4,8 +4,8 @@
 mod answers;
 mod columns;
 mod components;
-mod curve;
-mod density;
+pub(crate) mod curve;
+pub(crate) mod density;
 mod kinds;
 mod learn;
 mod map;
@@ -197,7 +197,7 @@ fn with_map(job: &mut Job<'_>, of: &Fitted, mut statistic: Statistic) -> Result<
         let variances = seen.moments(MAP)?.variance().unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         let deviations = variances.iter().map(|v| v.sqrt() as f32).collect();
-        statistic.map = Some(Map { id, deviations });
+        statistic.map = Some(Map { id, deviations, one_sided: false });
         Ok(statistic.into())
     }))
 }

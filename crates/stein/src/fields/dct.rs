@@ -14,33 +14,36 @@ use taste_graph::{Build, Dim, Id, OpError, Tensor};
 use taste_ops::functions;
 use taste_stats::linear;
 
-use super::{Field, FieldFamily, FieldSpec, Learner, Learning};
+use super::{Field, FieldFamily, FieldSpec, Learner, Learning, photographs};
 use crate::{Error, refused};
 
 pub(super) const FAMILY: FieldFamily = FieldFamily {
     choice: Choice {
         name: "dct",
-        usage: "dct[:noise=SIGMA]",
-        about: "images as Gaussians in frequency space, fitted in one pass; noise as a share of a channel's range, \
-                .0234 by default",
+        usage: "dct[:generic][,noise=SIGMA]",
+        about: "images as Gaussians in frequency space, fitted in one pass, or those of any photographs (generic); \
+                noise as a share of a channel's range, .0234 by default",
     },
     read,
 };
 
 /// The deviation of the noise, as a share of the range of a channel: three grey levels of 128.
-const NOISE: f64 = 0.0234;
+pub(crate) const NOISE: f64 = 0.0234;
 /// Entries of the images that the spectrum is estimated from, at most, where it is not estimated in passes.
 const DRAWN: usize = 1 << 26;
 
 #[derive(Clone, Copy, Debug)]
 struct Asked {
+    /// Whether it is that of photographs in general.
+    generic: bool,
     noise: f64,
 }
 
 fn read(mut arguments: Arguments<'_>) -> Result<Arc<dyn FieldSpec>, Error> {
+    let generic = arguments.flag("generic");
     let noise = arguments.number("noise", "a positive share of the range", |v| *v > 0.0)?;
     arguments.finish()?;
-    Ok(Arc::new(Asked { noise: noise.unwrap_or(NOISE) }))
+    Ok(Arc::new(Asked { generic, noise: noise.unwrap_or(NOISE) }))
 }
 
 impl FieldSpec for Asked {
@@ -51,6 +54,13 @@ impl FieldSpec for Asked {
     fn begin(&self, learner: &Learner<'_>) -> Result<Learning, Error> {
         let (data, noise) = (learner.data.clone(), self.noise);
         let layout = Layout::of(&data.sample_shape)?;
+        if self.generic {
+            let watches = vec![Watch::input("range", Gather::Range)];
+            return Ok(Learning::pass(watches, move |seen| {
+                let range = photographs::pixel_range(&layout, &data, seen.range("range")?)?;
+                Ok(Learning::done(Dct::of_photographs(&layout, range, noise)))
+            }));
+        }
         let drawn = Gather::rows(DRAWN, data.dimension(), learner.seed);
         let watches = vec![Watch::input("images", drawn), Watch::input("range", Gather::Range)];
         Ok(Learning::pass(watches, move |seen| {
@@ -67,11 +77,11 @@ impl FieldSpec for Asked {
 /// Where an image keeps its channels, rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    channels: usize,
-    height: usize,
-    width: usize,
+    pub(crate) channels: usize,
+    pub(crate) height: usize,
+    pub(crate) width: usize,
     /// Whether the channels come last.
-    channels_last: bool,
+    pub(crate) channels_last: bool,
 }
 
 impl Layout {
@@ -102,8 +112,23 @@ impl Layout {
         if self.channels_last { entry % self.channels } else { entry / self.frequencies() }
     }
 
+    /// The smallest and the largest value of every channel, of those of every entry.
+    pub(super) fn channel_ranges(&self, entries: &[(f32, f32)]) -> Vec<(f64, f64)> {
+        let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); self.channels];
+        for (entry, &(low, high)) in entries.iter().enumerate() {
+            let of = &mut range[self.channel(entry)];
+            *of = (of.0.min(f64::from(low)), of.1.max(f64::from(high)));
+        }
+        range
+    }
+
     /// A number for every channel in a shape that goes with samples: 1 × C × 1 × 1 or the like.
-    fn per_channel(&self, b: &mut Build<'_>, like: Id, values: &[f64]) -> Result<Id, OpError> {
+    pub(crate) fn per_channel(
+        &self,
+        b: &mut Build<'_>,
+        like: Id,
+        values: &[f64],
+    ) -> Result<Id, OpError> {
         let mut shape = vec![1; b.fact(like).rank()];
         if shape.len() == 4 {
             shape[if self.channels_last { 3 } else { 1 }] = self.channels;
@@ -215,15 +240,17 @@ impl Sums {
 /// The field of a spectrum.
 #[derive(Clone, Debug)]
 pub(crate) struct Dct {
-    layout: Layout,
+    pub(super) layout: Layout,
     /// C × W × H.
-    mean: Array3<f64>,
+    pub(super) mean: Array3<f64>,
     /// (C + σ²I)⁻¹ for every frequency: C × C × (W·H).
-    precision: Array3<f64>,
+    pub(super) precision: Array3<f64>,
     /// σ of every channel.
-    noise: Vec<f64>,
+    pub(super) noise: Vec<f64>,
     /// The smallest and the largest value of every channel.
-    range: Vec<(f64, f64)>,
+    pub(super) range: Vec<(f64, f64)>,
+    /// Whether it is that of photographs in general.
+    pub(super) generic: bool,
 }
 
 impl Dct {
@@ -243,15 +270,9 @@ impl Dct {
         share: f64,
     ) -> Result<Self, Error> {
         let (channels, frequencies) = (layout.channels, layout.frequencies());
-        let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); channels];
-        for (entry, &(low, high)) in ranges.iter().enumerate() {
-            let of = &mut range[layout.channel(entry)];
-            *of = (of.0.min(f64::from(low)), of.1.max(f64::from(high)));
-        }
+        let range = layout.channel_ranges(ranges);
+        check_varies(&range)?;
         let noise: Vec<f64> = range.iter().map(|(low, high)| share * (high - low)).collect();
-        if !noise.iter().all(|n| *n > 0.0 && n.is_finite()) {
-            return Err(refused("a channel of the images has one value everywhere"));
-        }
         let shape = (channels, layout.width, layout.height);
         let mean = Array3::from_shape_vec(shape, columns[..channels * frequencies].to_vec())
             .map_err(|e| refused(e.to_string()))?;
@@ -274,7 +295,7 @@ impl Dct {
                 .ok_or_else(|| refused("the spectrum of the images has no inverse"))?;
             precision.slice_mut(ndarray::s![.., .., w]).assign(&inverse);
         }
-        Ok(Self { layout: *layout, mean, precision, noise, range })
+        Ok(Self { layout: *layout, mean, precision, noise, range, generic: false })
     }
 
     /// x′ = x + σ²s(x), within the range of every channel.
@@ -301,7 +322,7 @@ impl Dct {
 impl Field for Dct {
     fn describe(&self) -> serde_json::Value {
         json!({
-            "family": "dct",
+            "family": if self.generic { "dct:generic" } else { "dct" },
             "channels": self.layout.channels,
             "frequencies": self.layout.frequencies(),
             "noise": self.noise.iter().copied().fold(0.0, f64::max),
@@ -333,8 +354,16 @@ impl Field for Dct {
     }
 }
 
+/// Fails where a channel has one value everywhere.
+pub(super) fn check_varies(range: &[(f64, f64)]) -> Result<(), Error> {
+    if range.iter().all(|(low, high)| high - low > 0.0 && (high - low).is_finite()) {
+        return Ok(());
+    }
+    Err(refused("a channel of the images has one value everywhere"))
+}
+
 /// The orthonormal cosine transform (DCT-II): one row a frequency.
-fn basis(size: usize) -> Array2<f64> {
+pub(crate) fn basis(size: usize) -> Array2<f64> {
     let n = size as f64;
     Array2::from_shape_fn((size, size), |(k, i)| {
         let scale = if k == 0 { 1.0 / n } else { 2.0 / n };

@@ -9,6 +9,7 @@ mod families;
 mod learn;
 mod map;
 mod noise;
+pub(crate) mod photographs;
 mod rows;
 mod shrinkage;
 mod spectrum;
@@ -29,7 +30,7 @@ use taste_graph::{Build, Id};
 use crate::Error;
 
 pub use card::{Card, Steps};
-pub(crate) use dct::{Dct, Layout};
+pub(crate) use dct::{Dct, Layout, NOISE, basis};
 pub use ddpm::{FAMILY as DDPM, KEYS as DDPM_KEYS, diffusion};
 pub use families::{Families, FieldFamily, KIND, parse};
 pub use learn::fit;

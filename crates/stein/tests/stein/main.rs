@@ -5,6 +5,7 @@ mod common;
 mod cuts;
 mod detector;
 mod evidence;
+mod evidence_map;
 mod field_check;
 #[path = "../../../detector/tests/detector/parts.rs"]
 mod parts;

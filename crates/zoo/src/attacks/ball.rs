@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use taste_choice::{Choice, pick};
+use taste_data::{Dataset, Samples};
 use taste_detector::{Error, refused};
 
 /// How the size of a change is measured.
@@ -68,6 +69,24 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    /// From the smallest to the largest value in data: of each column of a table, and of all entries of other samples.
+    pub fn found(data: &Dataset) -> Result<Self, Error> {
+        const ROWS: usize = 4096;
+        let entries: usize = data.sample_shape().iter().product();
+        let mut each = vec![(f32::INFINITY, f32::NEG_INFINITY); entries];
+        for chunk in data.chunks(ROWS)? {
+            for (i, &value) in chunk?.values.iter().enumerate() {
+                let (low, high) = &mut each[i % entries];
+                (*low, *high) = (low.min(value), high.max(value));
+            }
+        }
+        if data.is_table() {
+            return Ok(Self::Each(each));
+        }
+        let all = each.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        Ok(all.map_or_else(Self::default, |(low, high)| Self::All(low, high)))
+    }
+
     /// Those of an entry.
     pub fn of(&self, entry: usize) -> (f32, f32) {
         match self {

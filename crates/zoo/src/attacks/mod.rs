@@ -32,6 +32,7 @@ mod outcome;
 mod parts;
 mod plane;
 mod pyramid;
+mod recipe;
 mod start;
 mod targets;
 mod task;
@@ -44,6 +45,7 @@ pub use ball::{Ball, Bounds, Norm};
 pub use losses::Loss;
 pub use outcome::Outcome;
 pub use parts::{Written, folder};
+pub use recipe::{Eps, Recipe, recipes};
 pub use task::{Task, Watch};
 pub use victim::Victim;
 

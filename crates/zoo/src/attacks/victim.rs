@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, IxDyn};
+use ndarray::{Array2, ArrayD, ArrayView2, ArrayViewD, Axis, CowArray, Ix2, IxDyn};
 use taste_detector::{Engine, Error, refused};
 use taste_engine::{Draft, Model, Request, Scale, Session, Value};
 use taste_graph::{Build, Dim, Fact, Id, diff};
@@ -20,6 +20,15 @@ pub struct Victim {
     losses: [OnceLock<Session>; Loss::ALL.len()],
     classes: usize,
     fingerprint: Option<String>,
+    /// What samples are made of before the model sees them.
+    normalised: Option<Normalised>,
+}
+
+/// What is subtracted from every entry of a sample, and what it is divided by then.
+#[derive(Debug)]
+struct Normalised {
+    mean: Vec<f32>,
+    std: Vec<f32>,
 }
 
 /// A loss of every sample.
@@ -62,7 +71,38 @@ impl Victim {
             classes,
             fingerprint: model.onnx().sha256(),
             draft,
+            normalised: None,
         })
+    }
+
+    /// Behind a normalisation: the model sees (x − mean) / std, each one number or one for every channel, and attacks see and
+    /// move x. So distances are those of pixels, whatever the model wants.
+    pub fn with_normalisation(mut self, mean: &[f32], std: &[f32]) -> Result<Self, Error> {
+        if mean.is_empty() && std.is_empty() {
+            return Ok(self);
+        }
+        let shape = self.sample_shape();
+        let each = |what: &str, numbers: &[f32], otherwise: f32| {
+            let entries = shape.iter().product();
+            let channels = numbers.len();
+            match numbers {
+                [] => Ok(vec![otherwise; entries]),
+                [one] => Ok(vec![*one; entries]),
+                many if shape.first() == Some(&channels) => {
+                    let pixels = entries / channels.max(1);
+                    Ok((0..entries).map(|entry| many[entry / pixels]).collect())
+                }
+                many if shape.last() == Some(&channels) => {
+                    Ok((0..entries).map(|entry| many[entry % channels]).collect())
+                }
+                _ => Err(refused(format!(
+                    "{what} has {channels} numbers, and samples of shape {shape:?} do not have as many channels"
+                ))),
+            }
+        };
+        let (mean, std) = (each("mean", mean, 0.0)?, each("std", std, 1.0)?);
+        self.normalised = Some(Normalised { mean, std });
+        Ok(self)
     }
 
     /// The model's name, for messages.
@@ -81,8 +121,13 @@ impl Victim {
     }
 
     /// The SHA-256 of the model's file, if it was read from one.
-    pub(super) fn fingerprint(&self) -> Option<&str> {
+    pub(crate) fn fingerprint(&self) -> Option<&str> {
         self.fingerprint.as_deref()
+    }
+
+    /// What is subtracted from every entry before the model sees it, and what it is divided by then.
+    pub(crate) fn normalisation(&self) -> Option<(&[f32], &[f32])> {
+        self.normalised.as_ref().map(|n| (&n.mean[..], &n.std[..]))
     }
 
     /// Whether the output is taken for probabilities, so that losses look at their logarithms or at what they are made of.
@@ -106,7 +151,8 @@ impl Victim {
         if x.nrows() == 0 {
             return Ok(Array2::zeros((0, self.classes)));
         }
-        let shaped = self.shaped(x)?;
+        let seen = self.seen(x);
+        let shaped = self.shaped(&seen)?;
         let mut found = self.forward.run(&[(self.draft.input_name(), shaped)])?;
         rows(found.remove(0))
     }
@@ -124,7 +170,8 @@ impl Victim {
             return Ok(Slope { logits, loss: Vec::new(), gradient });
         }
         let session = self.session(loss)?;
-        let shaped = self.shaped(x)?;
+        let seen = self.seen(x);
+        let shaped = self.shaped(&seen)?;
         let (label, target) = (self.marks(labels), self.marks(targets));
         let (label, target) = (label.view().into_dyn(), target.view().into_dyn());
         let mut feeds = vec![(self.draft.input_name(), shaped), (LABEL, label)];
@@ -133,7 +180,12 @@ impl Victim {
         }
         let mut found = session.run(&feeds)?.into_iter();
         let mut next = || found.next().ok_or_else(|| refused("the engine left a result out"));
-        let (logits, loss, gradient) = (rows(next()?)?, rows(next()?)?, rows(next()?)?);
+        let (logits, loss, mut gradient) = (rows(next()?)?, rows(next()?)?, rows(next()?)?);
+        if let Some(Normalised { std, .. }) = &self.normalised {
+            for mut row in gradient.outer_iter_mut() {
+                row.iter_mut().zip(std).for_each(|(slope, std)| *slope /= std);
+            }
+        }
         Ok(Slope { logits, loss: loss.into_iter().collect(), gradient })
     }
 
@@ -183,8 +235,18 @@ impl Victim {
         Ok((value, gradient))
     }
 
+    /// Rows as the model sees them.
+    fn seen<'a>(&self, x: &'a ArrayView2<'_, f32>) -> CowArray<'a, f32, Ix2> {
+        let Some(Normalised { mean, std }) = &self.normalised else { return x.view().into() };
+        let mut seen = x.to_owned();
+        for mut row in seen.outer_iter_mut() {
+            row.iter_mut().zip(mean).zip(std).for_each(|((v, mean), std)| *v = (*v - mean) / std);
+        }
+        seen.into()
+    }
+
     /// Rows as samples of the model's shape.
-    fn shaped<'a>(&self, x: &'a ArrayView2<'_, f32>) -> Result<ArrayViewD<'a, f32>, Error> {
+    fn shaped<'a>(&self, x: &'a CowArray<'_, f32, Ix2>) -> Result<ArrayViewD<'a, f32>, Error> {
         let shape: Vec<usize> = std::iter::once(x.nrows()).chain(self.sample_shape()).collect();
         x.view().into_shape_with_order(IxDyn(&shape)).map_err(|e| refused(e.to_string()))
     }

@@ -19,7 +19,7 @@ use taste_engine::Model;
 
 pub use folder::Folder;
 pub use keys::{Key, fingerprint};
-pub use made::{Made, corrupted};
+pub use made::{Made, attacked, corrupted};
 pub use plan::Plan;
 pub use report::{Benchmarked, Failed, Judged};
 
@@ -164,6 +164,7 @@ impl Run<'_> {
             fit_seconds,
             seconds_per_sample: per_sample,
             detector: self.folder.map(|folder| folder.detector_path(&self.method.written(), &key)),
+            gathered,
         })
     }
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::evaluation::Evaluated;
+use crate::evaluation::{Evaluated, Gathered};
 
 /// How all methods do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -27,6 +27,9 @@ pub struct Judged {
     pub seconds_per_sample: f64,
     /// Where its detector is kept.
     pub detector: Option<PathBuf>,
+    /// The scores of all samples: clean ones first, then set by set.
+    #[serde(skip)]
+    pub gathered: Vec<Gathered>,
 }
 
 /// A method that does not apply.

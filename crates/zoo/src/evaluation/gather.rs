@@ -7,22 +7,26 @@ use taste_detector::{Detector, Engine, Error, Progress, Scorer, Scores, refused}
 use super::{Set, Task, Threshold, Truth};
 
 /// What is kept of a set.
-#[derive(Debug)]
-pub(crate) struct Gathered {
-    pub(crate) name: String,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered {
+    /// Its name.
+    pub name: String,
     /// Every score that the detector has, the task-aware one first.
-    pub(crate) scores: Vec<Column>,
+    pub scores: Vec<Column>,
     /// How wrong the model is, where labels are known: 0 or 1 for a classifier, the absolute error for a regressor; NaN
     /// for samples without a label.
-    pub(crate) errors: Option<Vec<f64>>,
+    pub errors: Option<Vec<f64>>,
 }
 
 /// A score of every sample.
-#[derive(Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) values: Vec<f64>,
-    pub(crate) flags: Option<Vec<bool>>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name: `score` or `novelty`.
+    pub name: &'static str,
+    /// By sample.
+    pub values: Vec<f64>,
+    /// Whether each is flagged, where this score decides.
+    pub flags: Option<Vec<bool>>,
 }
 
 impl Gathered {

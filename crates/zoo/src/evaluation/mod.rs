@@ -9,10 +9,11 @@ mod summary;
 use taste_data::{Labels, Samples};
 use taste_detector::{Detector, Engine, Error, ErrorModel, Measure, Progress, Stage, refused};
 
+pub use gather::{Column, Gathered};
 pub use groups::group_of;
 pub use report::{Evaluated, GroupReport, ScoreReport, SetReport, Task, Threshold};
 
-pub(crate) use gather::{Column, Gathered, Reader};
+pub(crate) use gather::Reader;
 pub(crate) use summary::summarise;
 
 /// Samples to evaluate on.

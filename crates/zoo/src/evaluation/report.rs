@@ -137,6 +137,14 @@ impl SetReport {
         taste_stats::quantile::Quantile::Linear.of_sorted(&self.quantiles, share)
     }
 
+    /// The scores that are kept, with as large a share of +∞ as samples have no finite score.
+    pub fn kept(&self) -> impl Iterator<Item = f64> {
+        let finite = self.samples - self.not_finite;
+        let far = (self.not_finite * self.quantiles.len()).checked_div(finite);
+        let far = far.unwrap_or(self.not_finite.min(Self::QUANTILES));
+        self.quantiles.iter().copied().chain(std::iter::repeat_n(f64::INFINITY, far))
+    }
+
     /// The value of a metric.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric).map(|m| m.value)

@@ -9,7 +9,7 @@ use taste_report::{Heatmap, Image, Panel, Scale, Section, Table};
 
 use super::gather::{Scored, Worst};
 use crate::{
-    explain::as_image,
+    explain::{as_image, scale},
     pages::{p_value, percent, signed},
     sheet,
     table::{count, number},
@@ -58,7 +58,7 @@ fn thumbnails(detector: &Detector, worst: &[Worst], images: &[Image]) -> Heatmap
     let pixel = (PANEL / longest).clamp(1, 12);
     let columns = (ROW / (longest * pixel).max(90)).clamp(2, 6).min(worst.len());
     let facts = detector.manifest().map.as_ref();
-    let limit = facts.map_or(1.0, |f| f.scale.max(f.threshold));
+    let scale = facts.map_or_else(|| Scale::diverging(1.0), scale);
     let mut panels = Vec::new();
     let pairs: Vec<(&Worst, &Image)> = worst.iter().zip(images).collect();
     // A row that is not full would have its maps beside its images.
@@ -71,7 +71,7 @@ fn thumbnails(detector: &Detector, worst: &[Worst], images: &[Image]) -> Heatmap
         let maps: Vec<Panel> = row.iter().filter_map(|(w, image)| over(w, image, facts)).collect();
         panels.extend(maps);
     }
-    Heatmap::grid(panels, columns, Scale::diverging(limit))
+    Heatmap::grid(panels, columns, scale)
         .pixel(u32::try_from(pixel).unwrap_or(1))
         .label("part of the map")
 }
@@ -104,7 +104,11 @@ fn table(scored: &Scored<'_>, worst: &[Worst]) -> Table {
     let mut head = vec!["sample", "score", "p"];
     head.extend(with_novelty.then_some("novelty p"));
     head.extend(with_reasons.then_some("why"));
-    head.extend(columns.is_some().then_some("columns that differ most (SD)"));
+    let unit = match detector.map_units() {
+        Some(_) => "columns that differ most (SD)",
+        None => "columns that add most to the score",
+    };
+    head.extend(columns.is_some().then_some(unit));
     let mut table = Table::new(head).right(if with_novelty { &[1, 2, 3] } else { &[1, 2] });
     for (i, w) in worst.iter().enumerate() {
         let mut row = vec![w.name.clone(), taste_report::number(w.seen.score)];
@@ -135,19 +139,19 @@ fn reasons(scored: &Scored<'_>, w: &Worst) -> String {
 
 /// For tables with maps: the columns whose part of the map is largest.
 fn moved_columns(detector: &Detector, worst: &[Worst]) -> Option<Vec<String>> {
-    let deviations = &detector.maps()?.deviations;
+    detector.maps()?;
+    let deviations = detector.map_units();
     let names = entry_names(
         detector.manifest().data.columns.as_deref(),
         &detector.manifest().model.sample_shape,
     );
     let of = |w: &Worst| {
         let map = w.map.as_ref().filter(|m| m.ndim() == 1)?;
-        let own = in_deviations(map, deviations);
-        let parts = largest(map, Some(&own), &names, NAMED);
-        let words = parts.iter().map(|p| {
-            let size = p.deviations.map_or_else(String::new, |d| signed(d.into()));
-            format!("{} {size}", p.name)
-        });
+        let own = deviations.map(|d| in_deviations(map, d));
+        let parts = largest(map, own.as_ref(), &names, NAMED);
+        let words = parts
+            .iter()
+            .map(|p| format!("{} {}", p.name, signed(p.deviations.unwrap_or(p.value).into())));
         Some(words.collect::<Vec<_>>().join(", "))
     };
     worst.iter().map(of).collect()

@@ -1,0 +1,166 @@
+//! Data as Python hands them over.
+
+use std::path::PathBuf;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
+use pyo3::prelude::*;
+use taste_data::{Dataset, Labels, Lent, Options, Samples, Values, survey};
+use taste_detector::{Error, Needs, with_inputs};
+use taste_engine::Model;
+
+/// An array or files, and what is known of the right answers. Its attributes are those of `taste_ood._data.Data`.
+#[derive(FromPyObject)]
+pub(crate) struct Given<'py> {
+    name: Option<String>,
+    single: Option<PyReadonlyArrayDyn<'py, f32>>,
+    bytes: Option<PyReadonlyArrayDyn<'py, u8>>,
+    paths: Vec<PathBuf>,
+    labels: Option<PyReadonlyArray1<'py, f64>>,
+    label: Option<String>,
+}
+
+/// The same without Python.
+pub(crate) struct Data<'a> {
+    name: Option<&'a str>,
+    values: Option<Values<'a>>,
+    paths: &'a [PathBuf],
+    labels: Option<Labels>,
+    label: Option<&'a str>,
+}
+
+impl Given<'_> {
+    /// To be used while other threads of Python run.
+    pub(crate) fn lend(&self) -> Data<'_> {
+        let single = self.single.as_ref().map(|array| Values::Single(array.as_array()));
+        let bytes = self.bytes.as_ref().map(|array| Values::Bytes(array.as_array()));
+        let labels = self.labels.as_ref().map(|labels| labels.as_array().to_vec());
+        Data {
+            name: self.name.as_deref(),
+            values: single.or(bytes),
+            paths: &self.paths,
+            labels: labels.map(|labels| Labels::new("labels", labels)),
+            label: self.label.as_deref(),
+        }
+    }
+}
+
+/// Samples that are open.
+pub(crate) enum Opened<'a> {
+    Lent(Box<Lent<'a>>),
+    Files(Box<Dataset>),
+}
+
+impl Opened<'_> {
+    pub(crate) fn samples(&self) -> &dyn Samples {
+        match self {
+            Self::Lent(lent) => lent.as_ref(),
+            Self::Files(files) => files.as_ref(),
+        }
+    }
+
+    fn holds_bytes(&self) -> bool {
+        match self {
+            Self::Lent(lent) => lent.holds_bytes(),
+            Self::Files(files) => files.holds_bytes(),
+        }
+    }
+}
+
+/// Training data, and how they became samples.
+pub(crate) struct Train<'a> {
+    pub(crate) samples: Opened<'a>,
+    pub(crate) options: Options,
+    pub(crate) bytes: bool,
+}
+
+impl<'a> Data<'a> {
+    /// Opens data as options say.
+    pub(crate) fn open(&self, options: &Options) -> Result<Opened<'a>, Error> {
+        match &self.values {
+            Some(values) => {
+                let name = self.name.unwrap_or("array");
+                Ok(Opened::Lent(Box::new(Lent::new(name, values.clone(), options)?)))
+            }
+            None => {
+                Ok(Opened::Files(Box::new(self.renamed(Dataset::open_all(self.paths, options)?))))
+            }
+        }
+    }
+
+    fn renamed(&self, set: Dataset) -> Dataset {
+        match self.name {
+            Some(name) => set.named(name),
+            None => set,
+        }
+    }
+
+    /// Opens training data for a model and a method.
+    pub(crate) fn train(
+        &self,
+        model: &Model,
+        reading: Options,
+        needs: Needs,
+    ) -> Result<Train<'a>, Error> {
+        let options = Options { sample_shape: model.sample_shape()?, ..reading };
+        if self.values.is_some() {
+            let Opened::Lent(mut lent) = self.open(&options)? else {
+                return Err(taste_detector::refused("the data are no array"));
+            };
+            if let Some(labels) = self.numbers(needs)? {
+                lent = Box::new(lent.with_labels(labels)?);
+            }
+            let bytes = lent.holds_bytes();
+            return Ok(Train { samples: Opened::Lent(lent), options, bytes });
+        }
+        let exclude = options.exclude.iter().cloned().chain(self.label.map(str::to_owned));
+        let options = Options { exclude: exclude.collect(), ..options };
+        let options = survey(self.paths, &with_inputs(options, model, self.paths))?.options;
+        let with = Options { labels: needs.labels || needs.uses_labels, ..options.clone() };
+        let set = match Dataset::open_all(self.paths, &with) {
+            Err(_) if !needs.labels => Dataset::open_all(self.paths, &options)?,
+            other => other?,
+        };
+        let mut options = set.options_naming_columns(&options);
+        let mut set = self.renamed(set);
+        let labels = match (&self.labels, self.label) {
+            (Some(labels), _) => Some(labels.clone()),
+            (None, Some(column)) => {
+                let found = Labels::column(self.paths, column, options.skip_bad, &options.classes);
+                if needs.labels { Some(found?) } else { found.ok() }
+            }
+            (None, None) => None,
+        };
+        // The true values of a regressor are no classes.
+        let usable = |labels: &Labels| needs.labels || labels.classes(None).is_ok();
+        if let Some(labels) = labels.filter(usable) {
+            if options.classes.is_empty() {
+                options.classes = labels.names().to_vec();
+            }
+            set = set.with_labels(&labels)?;
+        }
+        let samples = Opened::Files(Box::new(set));
+        let bytes = samples.holds_bytes();
+        Ok(Train { samples, options, bytes })
+    }
+
+    /// Labels as the numbers of classes, where the method makes use of them.
+    fn numbers(&self, needs: Needs) -> Result<Option<Vec<i64>>, Error> {
+        let Some(labels) = self.labels.as_ref() else { return Ok(None) };
+        match labels.classes(None) {
+            Ok(classes) => Ok(Some(classes)),
+            Err(e) if needs.labels => Err(e.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What is known of the right answers, beside labels that the files hold.
+    pub(crate) fn truth(&self, options: &Options) -> Result<Option<Labels>, Error> {
+        match (&self.labels, self.label) {
+            (Some(labels), _) => Ok(Some(labels.clone())),
+            (None, Some(column)) => {
+                Ok(Some(Labels::column(self.paths, column, options.skip_bad, &options.classes)?))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The service from request to answer, without a network.
+
+mod common;
+mod hostile;
+mod metrics;
+mod monitors;
+mod pages;
+mod protocol;
+mod score;

@@ -1,0 +1,152 @@
+"""Bad input: exceptions by kind that name the thing, and nothing left behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import taste_ood as taste
+from conftest import network, trained
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path_factory):
+    folder = Path(tempfile.gettempdir())
+    before = set(folder.glob("taste-*"))
+    yield
+    assert set(folder.glob("taste-*")) <= before
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (np.zeros((9, 3), np.float32), "3"),
+        (np.zeros((0, 2), np.float32), "no samples"),
+        (np.float32(1), "single number"),
+        (np.array([["a", "b"]]), "not of numbers"),
+        (np.array([[object(), 1.0]]), "objects"),
+        (np.array([[1j, 2j]]), "complex"),
+        ({"a": 1}, "dict"),
+        (b"abc", "bytes"),
+        (7, "int"),
+        (None, "NoneType"),
+        ([], "no batches"),
+        (iter(()), "no batches"),
+        ([{"x": 1}], "batches"),
+    ],
+)
+def test_data_that_do_not_fit_are_named(detector, model, data, words):
+    for use in (detector.score, detector.test, lambda d: taste.fit(model, d)):
+        with pytest.raises(taste.DataError, match=words):
+            use(data)
+    assert issubclass(taste.DataError, ValueError)
+
+
+def test_a_generator_serves_a_fit_once_and_is_empty_then(model, train, detector):
+    def rows():
+        yield from np.array_split(train, 7)
+
+    once = rows()
+    assert taste.fit(model, once).calibration.tolist() == detector.calibration.tolist()
+    with pytest.raises(taste.DataError, match="no batches; a generator"):
+        taste.fit(model, once)
+    with pytest.raises(taste.DataError, match="after others of"):
+        taste.fit(model, iter([train[:9], train[:9, :1]]))
+
+
+def test_files_that_are_not_there_are_oserrors(model, detector, tmp_path):
+    for use in (lambda: taste.fit(model, tmp_path / "none.npy"), lambda: detector.score(tmp_path / "none.npy")):
+        with pytest.raises(FileNotFoundError, match="none.npy"):
+            use()
+    with pytest.raises(OSError, match="none.onnx"):
+        taste.load(tmp_path / "none.onnx")
+    closed = open(__file__)
+    closed.close()
+    with pytest.raises((taste.DataError, ValueError, OSError)):
+        detector.score(closed)
+
+
+def test_other_files_are_no_detectors(model, tmp_path, detector):
+    with pytest.raises(taste.Error):
+        taste.Detector.from_bytes(model)
+    with pytest.raises(taste.Error):
+        taste.Detector.from_bytes(b"nothing of the kind")
+    with pytest.raises(taste.Error, match="already"):
+        taste.fit(detector.to_bytes(), np.zeros((100, 2), np.float32))
+    later = detector.to_bytes().replace(b'"format":2', b'"format":9')
+    assert later != detector.to_bytes()
+    with pytest.raises(taste.DetectorError, match="9"):
+        taste.Detector.from_bytes(later)
+
+
+def test_choices_are_named(model, train):
+    for options, words in [
+        ({"method": "tast"}, "taste"),
+        ({"alpha": 0}, "alpha"),
+        ({"goal": "harms"}, "goal|variant"),
+        ({"std": 0}, "std"),
+        ({"resize": "x"}, "resize"),
+        ({"threads": 0}, "threads"),
+        ({"backend": "gpu"}, "gpu"),
+        ({"method": "msp", "score_model": "gaussian"}, "score model"),
+    ]:
+        with pytest.raises(taste.ChoiceError, match=words):
+            taste.fit(model, train, **options)
+    with pytest.raises(taste.DataError, match="calibration samples"):
+        taste.fit(model, train[:30])
+    with pytest.raises(taste.DataError, match="labels"):
+        taste.fit(model, train, labels=[0, 1])
+    with pytest.raises(TypeError):
+        taste.fit(model, train, scores="gaussian")
+
+
+def test_models_that_are_none(train):
+    for model, words in [(7, "int"), (b"", ""), (b"\x00" * 50, "")]:
+        with pytest.raises(taste.Error, match=words):
+            taste.fit(model, train)
+
+
+def test_a_fixed_batch_works(train, fresh, detector):
+    fixed = taste.fit(network(trained(), batch=4), train)
+    assert np.allclose(fixed.score(fresh).score, detector.score(fresh).score, atol=1e-3)
+
+
+def test_what_is_no_number_is_flagged(detector, fresh):
+    x = fresh.copy()
+    x[3, 1] = np.nan
+    found = detector.score(x)
+    assert found.flag[3] and np.isfinite(np.delete(found.score, 3)).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupts_stop_a_fit_and_leave_nothing(tmp_path):
+    script = textwrap.dedent(
+        """
+        import sys, numpy as np, taste_ood as taste
+        sys.path.insert(0, sys.argv[1])
+        from conftest import network, trained
+        x = np.random.default_rng(0).normal(size=(2_000_000, 2)).astype(np.float32)
+        print("ready", flush=True)
+        try:
+            while True:
+                taste.fit(network(trained()), x)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        """
+    )
+    line = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        try:
+            child.wait(2)
+        except subprocess.TimeoutExpired:
+            pass
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "stopped\n" and child.returncode == 0
