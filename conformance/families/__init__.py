@@ -14,14 +14,16 @@ class Export:
     """A model file's bytes, and samples for it."""
 
     model: bytes
-    # An array of samples, or columns of a table by name.
-    train: np.ndarray | dict[str, np.ndarray]
+    # An array of samples, or columns of a table by name, lists among them.
+    train: np.ndarray | dict[str, np.ndarray | list]
     fresh: np.ndarray | dict[str, np.ndarray]
     # What ONNX Runtime is fed with, by input, where that is not the samples themselves.
     feeds: Callable[[np.ndarray | dict], dict[str, np.ndarray]] | None = None
     # How far the output in the detector may be from that of the model, relative to outputs as they commonly are.
     tolerance: float = 1e-4
     flags: list[str] = field(default_factory=list)
+    # What is to be expected of what ONNX Runtime gives.
+    corrected: Callable[[np.ndarray], np.ndarray] = lambda values: values
 
 
 @dataclass
@@ -81,3 +83,19 @@ def ids(name: str, vocabulary: int, length: int, count: int = ROWS) -> tuple[np.
 
 def read(path: Path) -> bytes:
     return Path(path).read_bytes()
+
+
+def lists(ids: np.ndarray, name: str) -> list[list[int]]:
+    """Rows of ids as texts of different lengths; the first is as long as any."""
+    lengths = generator(name + " lengths").integers(3, ids.shape[1] + 1, size=len(ids))
+    lengths[0] = ids.shape[1]
+    return [row[:length].tolist() for row, length in zip(ids, lengths)]
+
+
+def padded(table: dict[str, list[list[int]]], length: int) -> dict[str, np.ndarray]:
+    """Lists as a tokeniser pads them, with their mask."""
+    rows = table["input_ids"]
+    ids, mask = np.zeros((2, len(rows), length), np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)], mask[i, : len(row)] = row, 1
+    return {"input_ids": ids, "attention_mask": mask}

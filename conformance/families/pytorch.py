@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from families import Export, Table, blobs, ids, images, read
+from families import Export, Table, blobs, ids, images, lists, padded, read
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
@@ -20,20 +20,24 @@ TABLE = Table("PyTorch")
 EXPORTERS = {"torch.export": True, "TorchScript": False}
 
 
-def to_onnx(model: nn.Module, example, dynamo: bool, batch: bool = True, names: list[str] | None = None) -> bytes:
-    """The model as a file with everything in it, and a batch of any size unless that is not wanted."""
+def to_onnx(
+    model: nn.Module, example, dynamo: bool, batch: bool = True, names: list[str] | None = None, sequences: bool = False
+) -> bytes:
+    """The model as a file with everything in it, and a batch of any size unless that is not wanted; sequences of any length
+    if they are."""
     model.eval()
     names = names or ["x"]
     example = example if isinstance(example, tuple) else (example,)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         path = Path(folder) / "model.onnx"
         if dynamo:
-            shapes = tuple({0: torch.export.Dim.DYNAMIC} for _ in example) if batch else None
+            axes = {0: torch.export.Dim.DYNAMIC} | ({1: torch.export.Dim.DYNAMIC} if sequences else {})
+            shapes = tuple(dict(axes) for _ in example) if batch else None
             torch.onnx.export(model, example, str(path), input_names=names, dynamic_shapes=shapes, dynamo=True,
                               external_data=False, verbose=False)
             return read(path)
         buffer = io.BytesIO()
-        axes = {n: {0: "n"} for n in names} if batch else None
+        axes = {n: {0: "n"} | ({1: "length"} if sequences else {}) for n in names} if batch else None
         torch.onnx.export(model, example, buffer, input_names=names, dynamic_axes=axes, dynamo=False)
         return buffer.getvalue()
 
@@ -160,6 +164,52 @@ class Segmentation(nn.Module):
 
     def forward(self, x):
         return self.body(x)
+
+
+class MaskedTexts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Embedding(100, 16), mlp(16, 3)
+
+    def forward(self, input_ids, attention_mask):
+        mask = attention_mask.to(torch.float32)[..., None]
+        return self.head((self.body(input_ids) * mask).sum(1) / mask.sum(1))
+
+
+def masked_texts(exporter: str):
+    @TABLE.add(f"Text classifier of token ids and a mask, any length; {exporter}", "classes")
+    def export() -> Export:
+        torch.manual_seed(0)
+        train, fresh = ids("masked", 98, 12)
+        tables = [{"input_ids": lists(x, "masked")} for x in (train + 1, fresh + 1)]
+        longest = max(len(row) for row in tables[0]["input_ids"])
+        example = tuple(torch.from_numpy(v[:2]) for v in padded(tables[0], longest).values())
+        names = ["input_ids", "attention_mask"]
+        model = to_onnx(MaskedTexts(), example, EXPORTERS[exporter], names=names, sequences=True)
+        return Export(model, *tables, lambda table: padded(table, longest))
+
+
+for exporter in EXPORTERS:
+    masked_texts(exporter)
+
+
+@family("MLP, double precision", "classes", ["TorchScript"])
+def mlp_double():
+    train, fresh = table("double")
+    return mlp(6, 4).double(), train.astype(np.float64), fresh.astype(np.float64)
+
+
+@family("Signals: Conv1d and a GRU", "classes", ["TorchScript"])
+def signals():
+    class Signals(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.body, self.head = nn.Conv1d(2, 8, 5), nn.GRU(8, 12, batch_first=True, bidirectional=True), nn.Linear(24, 3)
+
+        def forward(self, x):
+            return self.head(self.body(self.first(x).relu().transpose(1, 2))[0].mean(1))
+
+    return Signals(), *images("signals", (2, 40))
 
 
 @family("Segmentation network", "refused", ["torch.export"])

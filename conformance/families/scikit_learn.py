@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pandas
 from skl2onnx import convert_sklearn, to_onnx
-from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 from sklearn import (
     calibration,
     compose,
+    cross_decomposition,
     decomposition,
     discriminant_analysis,
     ensemble,
@@ -44,22 +45,24 @@ def exported(estimator, example: np.ndarray, zipmap: bool = True) -> bytes:
     return to_onnx(estimator, example, options=options, target_opset=OPSETS).SerializeToString()
 
 
-def classifier(name: str, estimator, holds: str = "classes", classes: int = 3, zipmap: bool = False):
+def classifier(name: str, estimator, holds: str = "classes", classes: int = 3, zipmap: bool = False, change=lambda x: x, corrected=lambda y: y):
     """A classifier of a table of numbers, by default without the map of names to probabilities."""
 
     @TABLE.add(name, holds)
     def make() -> Export:
         train, labels, fresh = blobs(name, classes)
+        train, fresh = change(train), change(fresh)
         estimator.fit(train, labels)
-        return Export(exported(estimator, train[:1], zipmap), train, fresh)
+        return Export(exported(estimator, train[:1], zipmap), train, fresh, corrected=corrected)
 
 
-def regressor(name: str, estimator, outputs: int = 1, holds: str = "numbers"):
+def regressor(name: str, estimator, outputs: int = 1, holds: str = "numbers", positive: bool = False):
     @TABLE.add(name, holds)
     def make() -> Export:
         train, _, fresh = blobs(name)
         weights = generator(name + " target").normal(size=(train.shape[1], outputs))
         target = np.tanh(train @ weights) + 0.3 * train @ weights
+        target = np.exp(target / 4) if positive else target
         estimator.fit(train, target if outputs > 1 else target[:, 0])
         return Export(exported(estimator, train[:1]), train, fresh)
 
@@ -68,6 +71,10 @@ def with_holes(x: np.ndarray, name: str) -> np.ndarray:
     x = x.copy()
     x[generator(name + " holes").random(x.shape) < 0.05] = np.nan
     return x
+
+
+def counts(x: np.ndarray) -> np.ndarray:
+    return np.floor(np.abs(2 * x))
 
 
 classifier("LogisticRegression", LOGISTIC)
@@ -90,6 +97,10 @@ classifier(
     "KBinsDiscretizer, LogisticRegression",
     pipeline.make_pipeline(preprocessing.KBinsDiscretizer(5, encode="onehot-dense"), LOGISTIC),
 )
+classifier("Normalizer, MaxAbsScaler, RidgeClassifier", pipeline.make_pipeline(
+    preprocessing.Normalizer(), preprocessing.MaxAbsScaler(), linear_model.RidgeClassifier()), zipmap=True)
+classifier("KNNImputer, LogisticRegression", pipeline.make_pipeline(impute.KNNImputer(n_neighbors=3), LOGISTIC))
+classifier("TruncatedSVD, LogisticRegression", pipeline.make_pipeline(decomposition.TruncatedSVD(3), LOGISTIC))
 classifier("PCA, LogisticRegression", pipeline.make_pipeline(decomposition.PCA(3), LOGISTIC))
 classifier(
     "FeatureUnion, SelectKBest, LogisticRegression",
@@ -100,10 +111,14 @@ classifier(
     ),
 )
 classifier("SVC, RBF kernel", svm.SVC())
-classifier("SVC, two classes", svm.SVC(), classes=2)
+# ONNX Runtime gives the scores of the two classes the wrong way round: its label is that of the lower one.
+classifier("SVC, two classes", svm.SVC(), classes=2, corrected=lambda y: y[:, ::-1] if y.ndim == 2 else y)
 classifier("KNeighborsClassifier", neighbors.KNeighborsClassifier())
 classifier("GaussianNB", naive_bayes.GaussianNB())
 classifier("BernoulliNB", naive_bayes.BernoulliNB())
+classifier("MultinomialNB; counts", naive_bayes.MultinomialNB(), change=counts)
+classifier("ComplementNB; counts", naive_bayes.ComplementNB(), change=counts)
+classifier("CategoricalNB; codes", naive_bayes.CategoricalNB(min_categories=12), change=lambda x: np.clip(counts(x), 0, 11))
 classifier("LinearDiscriminantAnalysis", discriminant_analysis.LinearDiscriminantAnalysis())
 classifier("QuadraticDiscriminantAnalysis", discriminant_analysis.QuadraticDiscriminantAnalysis())
 classifier("DecisionTreeClassifier", tree.DecisionTreeClassifier(max_depth=6))
@@ -122,10 +137,14 @@ classifier(
     ensemble.StackingClassifier([("nb", naive_bayes.GaussianNB()), ("tree", tree.DecisionTreeClassifier(max_depth=4))], LOGISTIC),
 )
 classifier("CalibratedClassifierCV", calibration.CalibratedClassifierCV(naive_bayes.GaussianNB(), cv=3))
+classifier("OneVsOneClassifier", multiclass.OneVsOneClassifier(linear_model.LogisticRegression()), zipmap=True)
 classifier("OneVsRestClassifier", multiclass.OneVsRestClassifier(linear_model.LogisticRegression()))
 classifier("MLPClassifier", neural_network.MLPClassifier((16,), max_iter=200, random_state=0))
 classifier("MLPClassifier, two classes", neural_network.MLPClassifier((16,), max_iter=200, random_state=0), classes=2)
 regressor("LinearRegression, two outputs", linear_model.LinearRegression(), 2)
+regressor("PoissonRegressor", linear_model.PoissonRegressor(), positive=True)
+regressor("BayesianRidge", linear_model.BayesianRidge())
+regressor("PLSRegression", cross_decomposition.PLSRegression(2))
 regressor("ElasticNet", linear_model.ElasticNet(0.01))
 regressor("MLPRegressor", neural_network.MLPRegressor(hidden_layer_sizes=(16,), max_iter=200, random_state=0))
 regressor("SVR", svm.SVR())
@@ -200,3 +219,35 @@ def texts() -> Export:
     model = pipeline.make_pipeline(feature_extraction.text.TfidfVectorizer(), LOGISTIC).fit(rows[:ROWS], labels[:ROWS])
     onnx = convert_sklearn(model, initial_types=[("text", StringTensorType([None, 1]))], target_opset=OPSETS)
     return Export(onnx.SerializeToString(), {"text": rows[:ROWS]}, {"text": rows[ROWS:]}, lambda t: {"text": t["text"][:, None]})
+
+
+def typed(name: str, kind: type, number: type):
+    """A table of whole numbers, or in double precision."""
+
+    @TABLE.add(name, "classes")
+    def make() -> Export:
+        train, labels, fresh = blobs(name)
+        train, fresh = (np.round(4 * x).astype(number) for x in (train, fresh))
+        model = pipeline.make_pipeline(preprocessing.StandardScaler(), LOGISTIC).fit(train, labels)
+        onnx = convert_sklearn(
+            model, initial_types=[("X", kind([None, train.shape[1]]))], options={id(model): {"zipmap": False}}, target_opset=OPSETS
+        )
+        return Export(onnx.SerializeToString(), train, fresh)
+
+
+typed("StandardScaler, LogisticRegression; int64 inputs", Int64TensorType, np.int64)
+typed("StandardScaler, LogisticRegression; double inputs", DoubleTensorType, np.float64)
+
+
+@TABLE.add("OrdinalEncoder, ExtraTreesClassifier; words", "classes")
+def ordinal() -> Export:
+    name = "ordinal"
+    train, fresh, labels = mixed_table(name)
+    encoder = preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    both = compose.ColumnTransformer([("n", impute.SimpleImputer(), ["income", "age"]), ("c", encoder, ["city", "grade"])])
+    model = pipeline.make_pipeline(both, ensemble.ExtraTreesClassifier(10, max_depth=5, random_state=0))
+    model.fit(pandas.DataFrame(train), labels)
+    kinds = [(n, FloatTensorType([None, 1])) for n in ("income", "age")]
+    kinds += [(n, StringTensorType([None, 1])) for n in ("city", "grade")]
+    onnx = convert_sklearn(model, initial_types=kinds, options={id(model): {"zipmap": False}}, target_opset=OPSETS)
+    return Export(onnx.SerializeToString(), train, fresh, lambda t: {n: v[:, None] for n, v in t.items()})

@@ -47,7 +47,7 @@ class Data:
 @contextmanager
 def given(samples: Samples, labels: Labels = None, *, name: str | None = None, what: str = "data") -> Iterator[Data]:
     """Data for the extension module; files that are needed for it are gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="taste-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"taste-{os.getpid()}-", ignore_cleanup_errors=True) as folder:
         data = _read(samples, Path(folder), what)
         data.name = name if name is not None else data.name
         if isinstance(labels, str):
@@ -193,9 +193,11 @@ def _pandas(frame: Any, path: Path, what: str) -> Data:
     except Exception as error:
         if isinstance(error, (DataError, OSError)):
             raise
-        mixed = [c for c in frame.columns if frame[c].dtype == object and len({type(v) for v in frame[c].dropna()}) > 1]
-        named = ", ".join(map(repr, mixed)) or "a column"
-        raise DataError(f"{what}: {named} holds objects of several types, neither numbers nor words") from error
+        plain = (str, int, float, bool, np.generic)
+        odd = [c for c in frame.columns if not all(isinstance(v, plain) for v in frame[c].dropna())]
+        odd = odd or [c for c in frame.columns if len({type(v) for v in frame[c].dropna()}) > 1]
+        named = ", ".join(map(repr, odd)) or "a column"
+        raise DataError(f"{what}: {named} holds objects, neither numbers nor words") from error
     return Data(name="table", paths=[str(path)])
 
 

@@ -106,11 +106,16 @@ class Scores:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scores, (self._columns, self._terms, str)
+
     def __repr__(self) -> str:
         return f"Scores({len(self)} samples, {int(self.flag.sum())} flagged)"
 
     def _repr_html_(self) -> str:
-        return framed(self._draw())
+        # Scores of another process come without their figure.
+        page = self._draw()
+        return framed(page) if page else f"<pre>{self!r}</pre>"
 
 
 class ShiftReport:

@@ -174,18 +174,25 @@ def _pass(
     return state
 
 
+#: Files that executors may ask for, as long as this process lives.
+_SENT: tempfile.TemporaryDirectory[str] | None = None
+
+
 def _send(session: Any, data: bytes) -> str:
-    """Sends a file to all executors, once; its name tells what it holds."""
+    """Sends a file to all executors, once; its name tells what it holds. Executors fetch it when they need it."""
+    global _SENT
+    if _SENT is None:
+        _SENT = tempfile.TemporaryDirectory(prefix=f"taste-{os.getpid()}-spark-", ignore_cleanup_errors=True)
     name = f"taste-{digest(data)}.bin"
-    with tempfile.TemporaryDirectory(prefix="taste-") as folder:
-        path = Path(folder) / name
+    path = Path(_SENT.name) / name
+    if not path.exists():
         path.write_bytes(data)
-        try:
-            session.addArtifacts(str(path), file=True)
-        except Exception as error:
-            # The same contents under the same name are there already.
-            if "ALREADY_EXISTS" not in str(error):
-                raise
+    try:
+        session.addArtifacts(str(path), file=True)
+    except Exception as error:
+        # The same contents under the same name are there already.
+        if "ALREADY_EXISTS" not in str(error):
+            raise
     return name
 
 

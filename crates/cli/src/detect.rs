@@ -81,4 +81,8 @@ pub(crate) fn tell_skipped(data: &Dataset) {
         let more = table::count(skipped.len() - NAMED, "other");
         tell(&format!("warning: left out {more} that can't be read"));
     }
+    if let cut @ 1.. = data.cut_count() {
+        let samples = table::count(cut, "sample");
+        tell(&format!("note: {samples} with longer sequences than the detector takes were cut"));
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
-use taste_detector::{Detector, Fit, Named, Settings, with_inputs};
+use taste_detector::{Detector, Fit, Named, Settings};
 use taste_engine::Model;
 
 use crate::{
@@ -32,10 +32,11 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     let like = args.like.as_deref().map(Detector::open).transpose()?;
     let (method, named) = args.method_like(like.as_ref(), quiet);
     let method = taste_catalog::method(&method, &named)?;
-    let sample_shape = model.sample_shape()?;
     let options = match &like {
-        Some(like) => Options { sample_shape, ..like.manifest().data.reading.clone() },
-        None => with_inputs(args.reading.options(sample_shape)?, &model, &data),
+        Some(like) => {
+            Options { sample_shape: model.sample_shape()?, ..like.manifest().data.reading.clone() }
+        }
+        None => args.reading.for_model(&model, &data)?,
     };
     let options = look::at_tables(&data, &options, quiet)?;
     let settings = match &like {

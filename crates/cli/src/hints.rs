@@ -47,6 +47,9 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
     match engine.map(taste_engine::Error::kind) {
         Some(taste_engine::ErrorKind::OpenShape) => return Some(" with --shape"),
         Some(taste_engine::ErrorKind::LeftToEngine) => return Some(" (--backend ort)"),
+        Some(taste_engine::ErrorKind::Tensor) => {
+            return Some(" (--features names one of them, and for the method stein --at)");
+        }
         Some(taste_engine::ErrorKind::EveryClass) => {
             return Some(" (--laplacian-method closed-form)");
         }

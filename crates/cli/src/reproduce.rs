@@ -19,9 +19,6 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
             bail!("{flag} {}: there is no such folder", folder.display());
         }
     }
-    if let Err(e) = std::fs::create_dir_all(&args.out) {
-        bail!("--out {}: the folder can't be made: {e}", args.out.display());
-    }
     let quiet = args.engine.quiet;
     let bars = Bars::new(quiet);
     let watch = |event: Event<'_>| hear(&bars, quiet, event);
@@ -37,9 +34,6 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         run = run.models(folder);
     }
     for experiment in chosen {
-        if !quiet {
-            tell(&format!("{}: {}", experiment.choice.name, experiment.choice.about));
-        }
         let page = reproduce(experiment, &run)?;
         bars.clear();
         print(&render(&page))?;

@@ -145,6 +145,18 @@ impl Dataset {
         })
     }
 
+    /// The columns that hold lists of numbers, and the length of the longest in each.
+    pub(crate) fn longest_lists(&self) -> Result<Vec<(String, usize)>, Error> {
+        let lists = self.parts.iter().map(|part| part.source.longest_lists());
+        Ok(lists.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// How many samples so far had lists longer than [`Sequences::length`](crate::Sequences::length), of which the rest was
+    /// left out.
+    pub fn cut_count(&self) -> usize {
+        self.parts.iter().map(|part| part.source.cut_count()).sum()
+    }
+
     /// The columns of a table that can come along as text.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.parts.first().map_or_else(Vec::new, |part| part.source.facts().texts.clone())
@@ -252,7 +264,8 @@ impl Samples for Dataset {
     }
 
     fn columns(&self) -> Option<&[String]> {
-        self.parts.first().and_then(|part| part.source.facts().columns.as_deref())
+        let part = self.parts.first()?;
+        part.prepare.columns().or(part.source.facts().columns.as_deref())
     }
 
     fn chunks(&self, rows: usize) -> Result<Chunks<'_>, Error> {

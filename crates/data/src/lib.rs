@@ -12,6 +12,7 @@ mod origin;
 mod prepare;
 mod received;
 mod samples;
+mod sequences;
 mod skips;
 mod source;
 mod standard;
@@ -27,5 +28,6 @@ pub use received::{from_array, from_bytes, from_images};
 pub use samples::{
     Borrowed, Chunk, Chunks, First, InMemory, Keep, Lent, Mapped, Part, Samples, Values, draw,
 };
+pub use sequences::{Fed, Padding, Sequences, Wanted, sequences};
 pub use survey::{Holds, Surveyed, survey};
 pub use table::{Column, Kind, TableWriter, TextFormat, Value};

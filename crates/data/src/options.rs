@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Sequences;
+
 /// How a file becomes samples. Stored with a detector, so that data are prepared alike when it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -40,6 +42,9 @@ pub struct Options {
     pub only_kept: bool,
     /// Leaves out images and lines that can't be read, see [`Dataset::skipped`](crate::Dataset::skipped).
     pub skip_bad: bool,
+    /// How lists of different lengths become rows, for a model that takes sequences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequences: Option<Sequences>,
     /// The size that images are brought to.
     pub resize: Option<Resize>,
     /// How pixels are made of those of another size.

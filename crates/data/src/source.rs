@@ -76,6 +76,16 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
         index
     }
 
+    /// The columns that hold lists of numbers, and the length of the longest in each. Goes through all rows.
+    fn longest_lists(&self) -> Result<Vec<(String, usize)>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// How many samples so far had lists that were cut.
+    fn cut_count(&self) -> usize {
+        0
+    }
+
     /// How many were left out so far.
     fn skipped_count(&self) -> usize {
         0

@@ -103,6 +103,14 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         found.left_out = left_out;
     }
     if let Some(date) = taken.iter().find(|name| is(name, Holds::Dates)) {
+        // With a mistyped name of what is to be left out, as many columns as the model takes are not found.
+        if let Some(column) = options.exclude.iter().find(|name| !texts.contains(name)) {
+            let (column, known) = (column.clone(), texts);
+            return Err(Error::new(
+                shown(paths),
+                Problem::NoColumn { column, known, has_names: true },
+            ));
+        }
         let (column, holds) = (shortened(date, MOST_NAME), Holds::Dates.name().to_owned());
         return Err(Error::new(shown(paths), Problem::NotNumbers { column, holds }));
     }

@@ -19,6 +19,7 @@ mod file;
 mod fit;
 mod goal;
 mod health;
+mod inputs;
 mod job;
 mod manifest;
 mod method;
@@ -42,6 +43,7 @@ pub use error::{Error, ErrorKind, Shortage, refused};
 pub use fit::{Fit, Fitting, Next};
 pub use goal::{GOALS, Goal};
 pub use health::{Finding, Level, finding};
+pub use inputs::with_inputs;
 pub use job::{Described, Job};
 pub use manifest::{
     Baseline, DataFacts, Decision, FORMAT, Manifest, MapFacts, MethodFacts, ModelFacts, PartFacts,
@@ -49,7 +51,6 @@ pub use manifest::{
 pub use method::{About, Family, KeptRows, Map, Method, Named, Needs, Part, Role, Statistic, Step};
 pub use profile::{Group, Profile};
 pub use progress::{Progress, Stage};
-pub use reading::with_inputs;
 pub use reference::{MapReference, Margins, Reference};
 pub use remarks::{Comparison, Matter, Remark};
 pub use scorer::{Fed, Novelty, Scorer, Scores};

@@ -2,28 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use taste_data::{Chunk, Dataset, Dictionary, Options, Samples};
-use taste_engine::{InputPart, Model, Port, Request};
+use taste_data::{Chunk, Dataset, Options, Samples};
 
 use crate::{Detector, Error, Progress, Scorer, Scores, Stage, progress::report, refused};
-
-/// With the columns of a table that a model has one input each for, under their names.
-#[must_use]
-pub fn with_inputs(options: Options, model: &Model, data: &[PathBuf]) -> Options {
-    let is_array = |path: &PathBuf| path.extension().is_some_and(|e| e == "npy" || e == "npz");
-    let is_table = !data.iter().any(is_array);
-    let inputs = model.inputs();
-    let single = |port: &Port| matches!(port.shape.as_deref(), Some([_] | [_, Ok(1)]));
-    if inputs.len() < 2 || !inputs.iter().all(single) || !options.columns.is_empty() || !is_table {
-        return options;
-    }
-    // Inputs that take words say which.
-    let parts = model.draft(&Request::default()).map(|draft| draft.parts().to_vec());
-    let dictionary =
-        |part: InputPart| part.words.map(|words| Dictionary { column: part.name, words });
-    let words = parts.unwrap_or_default().into_iter().filter_map(dictionary).collect();
-    Options { columns: inputs.into_iter().map(|p| p.name).collect(), words, ..options }
-}
 
 impl Detector {
     /// How files become samples for this detector.

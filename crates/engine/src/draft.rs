@@ -284,7 +284,7 @@ impl Draft {
     pub fn chunk(&self, outputs: &[(String, Id)]) -> usize {
         match self.batch {
             Batch::Fixed(rows) => rows,
-            Batch::Open => memory::chunk(&self.graph, outputs, self.memory),
+            Batch::Open => memory::useful(&self.graph, outputs, self.memory),
         }
     }
 }

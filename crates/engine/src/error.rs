@@ -26,6 +26,9 @@ pub enum Error {
     /// The request does not fit the model.
     #[error("{0}")]
     Request(String),
+    /// No tensor of the model is what was asked for.
+    #[error("{0}")]
+    Tensor(String),
     /// A Laplacian method that does not apply to the model.
     #[error("method {method} does not apply: {reason}")]
     LaplacianMethod {
@@ -110,6 +113,8 @@ pub enum ErrorKind {
     OpenShape,
     /// What was asked for does not exist, or does not fit the model.
     Request,
+    /// A tensor does not exist, or is no cut of the model.
+    Tensor,
     /// All classes are asked for, and the Laplacian method estimates one.
     EveryClass,
     /// The output holds answers at many places.
@@ -132,6 +137,7 @@ impl Error {
             Self::Import { cause: ImportError::OpenShape { .. }, .. } => ErrorKind::OpenShape,
             Self::Import { .. } => ErrorKind::Model,
             Self::Choice(_) | Self::Request(_) | Self::LaplacianMethod { .. } => ErrorKind::Request,
+            Self::Tensor(_) => ErrorKind::Tensor,
             Self::EveryClass { .. } => ErrorKind::EveryClass,
             Self::ManyPlaces { .. } => ErrorKind::ManyPlaces,
             Self::Derive(_) => ErrorKind::Derivative,

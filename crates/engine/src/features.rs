@@ -5,7 +5,7 @@ use taste_graph::{
     diff::{Structure, structure},
 };
 
-use crate::{Draft, Error, error::request};
+use crate::{Draft, Error};
 
 /// A tensor of a model, with one row for every sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Draft {
             None => self.last_linear().ok_or_else(|| self.no_linear_layer())?,
         };
         let Some(width) = self.row_width(id) else {
-            return Err(request(format!(
+            return Err(Error::Tensor(format!(
                 "tensor {name:?} is {}, which is not one row of floats for every sample; {}",
                 self.graph().fact(id),
                 self.there_are()
@@ -79,10 +79,12 @@ impl Draft {
         let id = named.or_else(|| self.last_linear().map(|l| l.1)).unwrap_or(feature.id);
         let mut apart = Graph::new();
         let stand_in = apart.input("features", self.graph().fact(id).clone());
-        if id == self.input()
-            || apart.absorb(self.graph(), &[(id, stand_in)], &[self.logits()]).is_err()
-        {
-            return Err(request(format!(
+        // Where the last layer is the only one, nothing is before the cut.
+        if id == self.input() {
+            return Ok(Feature { id, ..feature });
+        }
+        if apart.absorb(self.graph(), &[(id, stand_in)], &[self.logits()]).is_err() {
+            return Err(Error::Tensor(format!(
                 "the answer of the model does not go through tensor {:?} alone, so it is no function of it; {}",
                 feature.name,
                 self.there_are()
@@ -137,11 +139,11 @@ impl Draft {
         let known = self.tensors();
         let suggestion = taste_choice::suggestion(known.iter().map(|t| t.0), name)
             .map_or_else(String::new, |near| format!("did you mean {near}? "));
-        request(format!("the model has no tensor {name:?}; {suggestion}{}", self.there_are()))
+        Error::Tensor(format!("the model has no tensor {name:?}; {suggestion}{}", self.there_are()))
     }
 
     fn no_linear_layer(&self) -> Error {
-        request(format!(
+        Error::Tensor(format!(
             "no linear layer leads to output {:?}, so there are no features before it; {}",
             self.output_name(),
             self.there_are()
@@ -155,7 +157,7 @@ impl Draft {
         let names: Vec<&str> = last.iter().map(|t| t.0).collect();
         match all.len() - last.len() {
             0 => format!("there are {}", names.join(", ")),
-            more => format!("there are {more} others and {}", names.join(", ")),
+            more => format!("there are {}, and {more} before them", names.join(", ")),
         }
     }
 }

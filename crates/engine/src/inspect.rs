@@ -45,6 +45,12 @@ impl Port {
         }
     }
 
+    /// Whether it holds whole numbers.
+    pub(crate) fn is_whole(&self) -> bool {
+        let name = self.elem_type.trim_start_matches('u');
+        name.strip_prefix("int").is_some_and(|bits| bits.parse::<u8>().is_ok())
+    }
+
     fn of(info: &ValueInfoProto) -> Self {
         use type_proto::Value as Type;
         let declared = info.r#type.as_ref().and_then(|t| t.value.as_ref());

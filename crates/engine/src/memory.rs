@@ -8,6 +8,11 @@ use taste_graph::{Graph, Id};
 const ELEMENT: usize = 4;
 /// More samples at once do not make a run faster.
 const MOST: usize = 1024;
+/// Nor do more bytes of values: each thread runs a few samples at a time, and engines take several times as much as values
+/// do, for scratch and for what they free late.
+const USEFUL: usize = 32 << 20;
+/// As many samples as keep a few threads busy, whatever they take.
+const BUSY: usize = 4;
 
 /// Lets freed memory stay with the program, where the C library would hand it back: engines ask for the same large blocks run
 /// after run, and fresh pages cost more than most operators. For programs to call once, first of all.
@@ -18,6 +23,8 @@ pub fn keep_freed_memory() {
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+        // What one thread frees, any other takes.
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
@@ -59,6 +66,12 @@ pub(crate) fn chunk(graph: &Graph, outputs: &[(String, Id)], budget: usize) -> u
     let each = two.saturating_sub(one).max(1);
     let base = one.saturating_sub(each);
     (budget.saturating_sub(base) / each).clamp(1, MOST)
+}
+
+/// How many samples at once are worth their memory, within `budget` bytes.
+pub(crate) fn useful(graph: &Graph, outputs: &[(String, Id)], budget: usize) -> usize {
+    let most = chunk(graph, outputs, budget);
+    most.min(chunk(graph, outputs, USEFUL.min(budget)).max(BUSY))
 }
 
 /// How many directions at once fit into `budget` bytes with a few samples.

@@ -285,6 +285,25 @@ impl Model {
         Ok(widths.map(|w| vec![w.iter().sum()]))
     }
 
+    /// The inputs that take sequences of one length, such as token ids and their mask, by name, and that length where the file
+    /// fixes it; none if the model takes something else. All have two axes, and the first takes whole numbers.
+    pub fn sequences(&self) -> Vec<(String, Option<usize>)> {
+        let ports = self.inputs();
+        let length = |port: &Port| match port.shape.as_deref() {
+            Some([_, length]) => Some(length.clone().ok()),
+            _ => None,
+        };
+        let Some(lengths) = ports.iter().map(length).collect::<Option<Vec<_>>>() else {
+            return Vec::new();
+        };
+        let fixed: Vec<usize> = lengths.iter().flatten().copied().collect();
+        let agree = fixed.iter().all(|l| *l > 1 && *l == fixed[0]);
+        if !agree || ports.first().is_none_or(|p| !p.is_whole()) {
+            return Vec::new();
+        }
+        ports.into_iter().map(|p| p.name).zip(lengths).collect()
+    }
+
     /// The sizes of a sample by input, given those of a whole sample. Inputs that leave theirs open share what the others
     /// leave.
     pub fn sample_shapes(&self, sample: &[usize]) -> HashMap<String, Vec<usize>> {

@@ -155,12 +155,12 @@ impl<'a> Run<'a> {
 
     /// The run of one experiment.
     pub(crate) fn of(&self, experiment: &'static Experiment) -> Result<Self, Error> {
-        let run = Self {
+        let mut run = Self {
             data: self.data.clone(),
             models: self.models.clone(),
             out: self.out.clone(),
             engine: self.engine.clone(),
-            steps: Steps::open(&self.out, experiment.choice.name, self.effort, self.seed)?,
+            steps: Steps::none(),
             pace: Mutex::new(Pace::new()),
             experiment,
             ..*self
@@ -171,6 +171,8 @@ impl<'a> Run<'a> {
         for wanted in experiment.models.iter().filter(|w| !w.optional) {
             run.model_path(wanted.path)?;
         }
+        // Nothing is made before it is known that all is there.
+        run.steps = Steps::open(&self.out, experiment.choice.name, self.effort, self.seed)?;
         Ok(run)
     }
 

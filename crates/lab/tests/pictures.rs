@@ -110,10 +110,10 @@ fn stripes(random: &mut Random, side: u32) -> RgbImage {
     })
 }
 
-/// A category in the layout of MVTec AD: stripes, and stripes with a dark square.
+/// A category in the layout of `MVTec AD`: stripes, and stripes with a dark square.
 fn category(root: &Path) {
     let mut random = Random::new(9);
-    for (part, count) in [("train/good", 30), ("test/good", 4), ("test/square", 4)] {
+    for (part, count) in [("train/good", 72), ("test/good", 6), ("test/square", 6)] {
         let folder = root.join(part);
         fs::create_dir_all(&folder).expect("a folder");
         for i in 0..count {
@@ -146,7 +146,7 @@ fn archives(root: &Path) {
     for _ in 0..140 {
         digits.extend(stripes(&mut random, 28).pixels().map(|p| p.0[0]));
         let picture = stripes(&mut random, 32);
-        photographs.push(0);
+        photographs.extend([0]);
         for channel in 0..3 {
             photographs.extend(picture.pixels().map(|p| p.0[channel]));
         }

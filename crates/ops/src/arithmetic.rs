@@ -177,6 +177,8 @@ impl Scalar for Power {
     }
 
     fn d1(&self, b: &mut Build<'_>, x: Id, _y: Id) -> Result<Id, OpError> {
+        // Halves are roots, of what is known to be positive.
+        let x = if (2.0 * self.exponent).fract() == 0.0 { x } else { defined(b, x)? };
         let power = power(b, x, self.exponent - 1.0)?;
         b.scale(power, self.exponent)
     }
@@ -223,6 +225,13 @@ pub(crate) fn power(b: &mut Build<'_>, x: Id, exponent: f64) -> Result<Id, OpErr
         -1.0 => b.push(Unary(&RECIPROCAL), &[x]),
         exponent => b.push(Unary(Power { exponent }), &[x]),
     }
+}
+
+/// x, and 1 where a power with a fraction is no number: what takes no notice of it there has a derivative of 0, not of NaN.
+fn defined(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    let (zero, one) = (b.scalar(0.0), b.scalar(1.0));
+    let positive = b.push(Compare::Greater, &[x, zero])?;
+    b.push(Where, &[positive, x, one])
 }
 
 /// xʸ with broadcasting, in the type of x. Where y is no constant, derivatives want x > 0.
@@ -280,7 +289,11 @@ impl Op for Pow {
 impl Composite for Pow {
     /// exp(y·log x).
     fn expand(&self, b: &mut Build<'_>, args: &[Id]) -> Result<Id, OpError> {
-        let [x, y] = *take(args)?;
+        let [mut x, y] = *take(args)?;
+        let exponents = b.graph().as_constant(y).and_then(|y| y.as_float().ok());
+        if exponents.is_some_and(|y| y.iter().all(|p| p.fract() != 0.0)) {
+            x = defined(b, x)?;
+        }
         let log = b.push(Unary(&LOG), &[x])?;
         let exponent = b.mul(y, log)?;
         b.push(Unary(&EXP), &[exponent])

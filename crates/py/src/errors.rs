@@ -20,7 +20,7 @@ pub(crate) fn raise(error: &Error) -> PyErr {
             taste_engine::ErrorKind::Request | taste_engine::ErrorKind::EveryClass => {
                 of_class("ChoiceError", &text)
             }
-            taste_engine::ErrorKind::File if text.contains("no such file") => {
+            taste_engine::ErrorKind::File if text.contains("No such file") => {
                 PyFileNotFoundError::new_err(text)
             }
             _ => of_class("ModelError", &text),

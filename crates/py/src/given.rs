@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
-use taste_data::{Dataset, Labels, Lent, Options, Samples, Values, survey};
+use taste_data::{Dataset, Labels, Lent, Options, Padding, Samples, Values, survey};
 use taste_detector::{Error, Needs, with_inputs};
 use taste_engine::Model;
 
@@ -114,7 +114,8 @@ impl<'a> Data<'a> {
         }
         let exclude = options.exclude.iter().cloned().chain(self.label.map(str::to_owned));
         let options = Options { exclude: exclude.collect(), ..options };
-        let options = survey(self.paths, &with_inputs(options, model, self.paths))?.options;
+        let options = with_inputs(options, model, self.paths, Padding::default())?;
+        let options = survey(self.paths, &options)?.options;
         let with = Options { labels: needs.labels || needs.uses_labels, ..options.clone() };
         let set = match Dataset::open_all(self.paths, &with) {
             Err(_) if !needs.labels => Dataset::open_all(self.paths, &options)?,

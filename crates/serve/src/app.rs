@@ -133,7 +133,7 @@ impl App {
     ) -> Result<Arc<Self>, Error> {
         let own = match watching.state {
             Some(_) => None,
-            None => Some(tempfile::tempdir().map_err(Error::System)?),
+            None => Some(passing_folder().map_err(Error::System)?),
         };
         let own_path = own.as_ref().map_or(Path::new(""), tempfile::TempDir::path);
         let mut served: Vec<Arc<Served>> = Vec::new();
@@ -226,6 +226,11 @@ impl App {
             }
         }
     }
+}
+
+/// A folder for state that ends with the service: in memory where the system has such, as nothing needs to reach a disk.
+fn passing_folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
 impl Served {

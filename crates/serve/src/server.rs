@@ -208,6 +208,9 @@ impl Drop for Busy {
     }
 }
 
+/// How long an answer may take to be sent when the service ends.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
 async fn serve(stream: TcpStream, router: Router, own: Own, app: Arc<App>) {
     let _ = stream.set_nodelay(true);
     let connection = Arc::clone(&own.connection);
@@ -224,6 +227,8 @@ async fn serve(stream: TcpStream, router: Router, own: Own, app: Arc<App>) {
     loop {
         tokio::select! {
             _ = &mut serving => return,
+            // Whoever has not even asked yet is not waited for.
+            () = sleep(LAST_WORD), if told && connection.busy.load(Ordering::Relaxed) == 0 => return,
             () = connection.evicted.notified() => {
                 app.refused_connections.add(1);
                 return;

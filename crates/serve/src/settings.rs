@@ -52,7 +52,7 @@ pub struct Limits {
     pub depth: usize,
     /// Connections.
     pub connections: usize,
-    /// How long the head of a request may take to arrive.
+    /// How long the head of a request may take to arrive, from the end of the one before on.
     pub head: Duration,
     /// How long a body may take to arrive.
     pub body: Duration,
@@ -66,7 +66,7 @@ impl Default for Limits {
             held: 1 << 30,
             depth: 16,
             connections: 1024,
-            head: Duration::from_secs(10),
+            head: Duration::from_secs(30),
             body: Duration::from_secs(30),
         }
     }

@@ -196,6 +196,11 @@ fn what_does_not_fit_the_data_or_the_model_is_refused_in_a_sentence() {
         refusal(&case, "vim:dim=16"),
         "the method vim looks at features outside of 16 main directions, and there are 16 features"
     );
+    // Six samples have nothing but rounding outside of eight directions, and a scale made of that would be noise.
+    let few = case.train.values().slice_axis(Axis(0), (..6).into()).to_owned();
+    let few = Case { train: InMemory::new("train.npy", few), ..self::case("bias") };
+    let message = refusal(&few, "vim");
+    assert!(message.contains("the features of 6 training samples have no part"), "{message}");
     let message = refusal(&case, "gsc:variant=c");
     assert!(message.contains("name features further in"), "{message}");
     for text in [

@@ -55,6 +55,19 @@ pub(crate) struct DataArgs {
     /// The columns of a table to leave out
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Data")]
     exclude: Vec<String>,
+    /// How many entries sequences have, such as the token ids of texts: lists that are shorter are padded, and those that are
+    /// longer are cut [default: as many as the longest of the training data, or as the model takes]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    pub(super) length: Option<usize>,
+    /// What sequences are padded with. A mask that the model takes is made of where they end
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value = "0",
+        allow_hyphen_values = true,
+        help_heading = "Data"
+    )]
+    pub(super) padding: f32,
     /// Leave out images and lines that can't be read, and say how many
     #[arg(long, help_heading = "Data")]
     skip_bad: bool,

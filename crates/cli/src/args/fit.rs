@@ -38,7 +38,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "DETECTOR.onnx", conflicts_with_all = [
         "method", "goal", "score_model", "target", "output", "task", "features", "operator", "aggregate", "tail", "baseline",
         "precondition", "laplacian_method", "score_input", "at", "alpha", "threshold", "map", "no_map", "no_rows", "held_out",
-        "seed", "memory", "layout", "raw", "mean", "std", "resize", "crop", "filter", "pad", "columns", "exclude",
+        "seed", "memory", "layout", "raw", "mean", "std", "resize", "crop", "filter", "pad", "columns", "exclude", "length",
     ])]
     pub(crate) like: Option<PathBuf>,
     /// What the detector computes, see `taste list methods` [default: taste; stein where one of its options is given]

@@ -13,6 +13,7 @@ mod detect;
 mod evaluate;
 mod fit;
 mod import;
+mod inputs;
 mod inspect;
 mod list;
 mod monitor;

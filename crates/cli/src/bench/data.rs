@@ -58,12 +58,11 @@ impl<'a> Data<'a> {
                 path.display()
             );
         }
-        let shape = model.sample_shape()?;
-        let options = match &plan.reading {
-            Some(reading) => Options { sample_shape: shape, ..reading.clone() },
-            None => args.reading.options(shape)?,
-        };
         let train_path = plan.train.as_deref().context("no training data")?;
+        let options = match &plan.reading {
+            Some(reading) => Options { sample_shape: model.sample_shape()?, ..reading.clone() },
+            None => args.reading.for_model(&model, &[train_path.to_owned()])?,
+        };
         let train = labelled(args, plan, train_path, &options)?;
         let options = train.options_naming_columns(&options);
         let calibration =

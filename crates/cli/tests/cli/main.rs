@@ -21,6 +21,7 @@ mod monitor;
 mod operators;
 mod outputs;
 mod pages;
+mod reproduce;
 mod score;
 #[cfg(unix)]
 mod serve;

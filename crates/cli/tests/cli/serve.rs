@@ -51,14 +51,14 @@ impl Running {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         stream
     }
 
     /// A request on a connection of its own; nothing if the service goes away.
     fn try_send(&self, method: &str, path: &str, body: &[u8]) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+        stream.set_read_timeout(Some(Duration::from_mins(1))).ok()?;
         let (address, length) = (&self.address, body.len());
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
@@ -139,20 +139,6 @@ fn scores_are_those_of_the_command_and_the_service_ends_in_order() {
     drop((half, silent));
     let service = Running::start(&place, "--state state --drain 0");
     assert_eq!(service.samples(), 5);
-}
-
-#[test]
-fn a_half_sent_head_is_cut_off() {
-    let place = calibrated();
-    let service = Running::start(&place, "");
-    for beginning in [&b"POST /v1/score HTTP/1.1\r\nhost: "[..], b""] {
-        let mut stream = service.connect();
-        stream.write_all(beginning).unwrap();
-        let begin = Instant::now();
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-        assert!(begin.elapsed() < Duration::from_secs(30), "{beginning:?}");
-    }
 }
 
 #[test]

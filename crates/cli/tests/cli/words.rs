@@ -25,6 +25,10 @@ fn a_mistyped_name_gets_the_one_that_is_meant() {
     place.text("wide.csv", &format!("{}\n{row}\n{row}\n", names.join(",")));
     let wide = "fit --model model.onnx --data wide.csv --label targt -o d.onnx";
     place.fails(wide, "no column \"targt\"; there are target, column0,");
+    let dated = "when,a,b,c,d,target\n2024-05-01,1,2,3,4,0\n2024-05-02,1,2,3,5,1\n";
+    place.text("dated.csv", dated);
+    let dated = "fit --model model.onnx --data dated.csv --label targt -o d.onnx";
+    place.fails(dated, "no column \"targt\"; there are target,");
 }
 
 #[test]

@@ -32,12 +32,12 @@ impl Array {
         self.shape.first().copied().unwrap_or(0)
     }
 
-    fn sample(&self) -> &[usize] {
+    pub(super) fn sample(&self) -> &[usize] {
         self.shape.get(1..).unwrap_or_default()
     }
 
     /// Goes through the rows.
-    fn stream(&self) -> Result<Stream<'_>, Error> {
+    pub(super) fn stream(&self) -> Result<Stream<'_>, Error> {
         let row_bytes =
             elements(self.sample()).map_err(|e| self.origin.error(e))? * self.dtype.size();
         let input: Box<dyn Read + Send> = if self.by_columns {
@@ -118,7 +118,7 @@ impl Read for Turned {
     }
 }
 
-struct Stream<'a> {
+pub(super) struct Stream<'a> {
     array: &'a Array,
     input: BufReader<Box<dyn Read + Send>>,
     row_bytes: usize,
@@ -128,7 +128,7 @@ struct Stream<'a> {
 
 impl Stream<'_> {
     /// The next rows that are wanted, at most `most` of them, and their numbers; none at the end.
-    fn next(
+    pub(super) fn next(
         &mut self,
         most: usize,
         keep: &Keep<'_>,
@@ -262,7 +262,7 @@ impl Source for ArraySource {
 }
 
 /// Labels as whole numbers.
-fn whole(found: Elements, origin: &Origin) -> Result<Vec<i64>, Error> {
+pub(super) fn whole(found: Elements, origin: &Origin) -> Result<Vec<i64>, Error> {
     let wide = match found {
         Elements::I64(a) => return Ok(a.into_iter().collect()),
         Elements::U8(a) => return Ok(a.into_iter().map(i64::from).collect()),

@@ -45,12 +45,13 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
         return Err(origin.error("it is text in UTF-16: save it as UTF-8"));
     }
     let delimiter = delimiter(&origin)?;
+    let decimal_comma = delimiter != b',' && has_decimal_commas(&origin, delimiter)?;
     let mut rows = CsvRecords::open(&origin, delimiter, 0)?;
     if !rows.read()? {
         return Err(origin.error("it is empty"));
     }
     let first = &rows.record;
-    let has_header = is_header(first);
+    let has_header = is_header(first, decimal_comma);
     let names: Vec<String> = if has_header {
         let name = |cell: &[u8]| std::str::from_utf8(cell).map(|n| n.trim().to_owned());
         let names: Result<_, _> = first.iter().map(name).collect();
@@ -75,10 +76,12 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
         texts: if has_header { names.clone() } else { Vec::new() },
     };
     Ok(Box::new(LineTable {
-        lines: Csv { delimiter, has_header, columns: names.len() },
+        lines: Csv { delimiter, decimal_comma, has_header, columns: names.len() },
         origin,
         names,
         lists: vec![None; selection.taken.len()],
+        pads: false,
+        cut: Skips::default(),
         selection,
         facts,
         skip_bad: options.skip_bad,
@@ -94,6 +97,12 @@ fn delimiter(origin: &Origin) -> Result<u8, Error> {
     }
     let opening = origin.opening(1 << 16)?;
     let line = opening.split(|&b| b == b'\n').next().unwrap_or_default();
+    // Numbers with a decimal comma, and no names above them.
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    let is_number = |cell: &str| number(cell.trim()).is_some() || with_point(cell.trim()).is_some();
+    if text.contains(';') && text.split(';').all(is_number) {
+        return Ok(b';');
+    }
     let mut quoted = false;
     let mut counts = [(b',', 0), (b';', 0), (b'\t', 0)];
     for &byte in line {
@@ -106,10 +115,54 @@ fn delimiter(origin: &Origin) -> Result<u8, Error> {
     Ok(counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(d, _)| d))
 }
 
+/// Rows that are looked at for decimal commas.
+const LOOKED_AT: usize = 200;
+
+/// Whether numbers are written as 1.234,5: some have a comma, and none has a point that is no mark of thousands.
+fn has_decimal_commas(origin: &Origin, delimiter: u8) -> Result<bool, Error> {
+    let mut rows = CsvRecords::open(origin, delimiter, 0)?;
+    let (mut seen, mut found) = (0, false);
+    while seen < LOOKED_AT && rows.read()? {
+        seen += 1;
+        for cell in rows.record.iter().filter_map(|cell| std::str::from_utf8(cell).ok()) {
+            let cell = cell.trim();
+            match with_point(cell) {
+                Some(_) => found |= cell.contains(','),
+                None if cell.contains('.') && cell.parse::<f32>().is_ok() => return Ok(false),
+                None => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A number such as 1.234,5 or 1.234 as 1234.5 and 1234.
+fn with_point(text: &str) -> Option<String> {
+    let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = match unsigned.split_once(',') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (unsigned, None),
+    };
+    let exponent = |t: &str| match t.split_once(['e', 'E']) {
+        Some((t, power)) => digits(t) && power.parse::<i16>().is_ok(),
+        None => digits(t),
+    };
+    let mut groups = whole.split('.');
+    let first = groups.next().unwrap_or_default();
+    let rest: Vec<&str> = groups.collect();
+    let grouped = rest.iter().all(|g| digits(g) && g.len() == 3)
+        && digits(first)
+        && (rest.is_empty() || first.len() <= 3);
+    let is_one =
+        grouped && (fraction.is_some() || !rest.is_empty()) && fraction.is_none_or(exponent);
+    is_one.then(|| text.replace('.', "").replace(',', "."))
+}
+
 /// A first line with a cell that is no number, or with the numbers 0, 1, 2, … that pandas gives unnamed columns.
-fn is_header(first: &ByteRecord) -> bool {
-    let is_number =
-        |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(|t| number(t.trim()).is_some());
+fn is_header(first: &ByteRecord, decimal_comma: bool) -> bool {
+    let read = |t: &str| number(t).is_some() || (decimal_comma && with_point(t).is_some());
+    let is_number = |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(|t| read(t.trim()));
     let named = first.iter().any(|cell| !is_number(cell));
     let cells: Vec<&[u8]> = first.iter().skip_while(|c| c.is_empty()).collect();
     let counted = cells.len() > 1
@@ -122,15 +175,18 @@ fn is_header(first: &ByteRecord) -> bool {
 #[derive(Debug)]
 struct Csv {
     delimiter: u8,
+    decimal_comma: bool,
     has_header: bool,
     columns: usize,
 }
 
 impl Lines for Csv {
     type Records = CsvRecords;
+    const HAS_LISTS: bool = false;
 
     fn open(&self, origin: &Origin) -> Result<CsvRecords, Error> {
         let mut rows = CsvRecords::open(origin, self.delimiter, self.columns)?;
+        rows.decimal_comma = self.decimal_comma;
         if self.has_header {
             rows.read()?;
         }
@@ -145,6 +201,8 @@ struct CsvRecords {
     taken: Arc<AtomicU64>,
     /// How many cells a line should have.
     columns: usize,
+    /// Whether numbers have a comma where others have a point.
+    decimal_comma: bool,
     record: ByteRecord,
     /// A second pass, which counts lines for messages.
     counter: Option<Counter>,
@@ -164,7 +222,8 @@ impl CsvRecords {
             .buffer_capacity(1 << 16)
             .from_reader(input);
         let (origin, record) = (origin.clone(), ByteRecord::new());
-        Ok(Self { reader, origin, taken, columns, record, counter: None })
+        let decimal_comma = false;
+        Ok(Self { reader, origin, taken, columns, decimal_comma, record, counter: None })
     }
 }
 
@@ -185,7 +244,10 @@ impl Records for CsvRecords {
     fn cell(&self, column: usize) -> Cell<'_> {
         let bytes = self.record.get(column).unwrap_or_default();
         Cell::Text(match std::str::from_utf8(bytes) {
-            Ok(text) => text.trim().into(),
+            Ok(text) => match with_point(text.trim()) {
+                Some(number) if self.decimal_comma => number.into(),
+                _ => text.trim().into(),
+            },
             Err(_) => String::from_utf8_lossy(bytes).trim().to_owned().into(),
         })
     }
@@ -245,5 +307,25 @@ impl Read for Limited {
             )));
         }
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_a_decimal_comma_are_told_from_words() {
+        for (text, want) in [
+            ("1,5", "1.5"),
+            ("-1.234,50", "-1234.50"),
+            ("12.345.678", "12345678"),
+            ("0,1e-3", "0.1e-3"),
+        ] {
+            assert_eq!(with_point(text).as_deref(), Some(want));
+        }
+        for text in ["", "15", "1.5", "1.2345,6", "a,b", "1,2,3", "1234.567", ",5", "17.05.2024"] {
+            assert_eq!(with_point(text), None, "{text}");
+        }
     }
 }

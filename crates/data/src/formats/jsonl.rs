@@ -48,7 +48,9 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let names = first.names;
     let selection = select(&names, true, None, options).map_err(|problem| origin.error(problem))?;
     let label = options.label.as_deref();
-    let lists: Vec<Option<usize>> = selection.taken.iter().map(|&c| first.lists[c]).collect();
+    let length = options.sequences.as_ref().map(|s| s.length);
+    let list = |&c: &usize| first.lists[c].map(|found| length.unwrap_or(found));
+    let lists: Vec<Option<usize>> = selection.taken.iter().map(list).collect();
     let total = lists.iter().try_fold(0usize, |sum, list| sum.checked_add(list.unwrap_or(1)));
     let Some(width) = total.filter(|&total| total <= MOST_ELEMENTS) else {
         return Err(origin.error("its lists are too long"));
@@ -79,6 +81,8 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
         names,
         selection,
         lists,
+        pads: options.sequences.is_some(),
+        cut: Skips::default(),
         facts,
         skip_bad: options.skip_bad,
         skips: Skips::default(),
@@ -184,6 +188,7 @@ struct Json {
 
 impl Lines for Json {
     type Records = JsonRecords;
+    const HAS_LISTS: bool = true;
 
     fn open(&self, origin: &Origin) -> Result<JsonRecords, Error> {
         JsonRecords::new(origin, self.names.clone())

@@ -70,6 +70,9 @@ impl Cell<'_> {
 pub(super) trait Lines: fmt::Debug + Send + Sync {
     type Records: Records;
 
+    /// Whether cells may hold lists.
+    const HAS_LISTS: bool;
+
     /// The rows from the first on.
     fn open(&self, origin: &Origin) -> Result<Self::Records, Error>;
 }
@@ -99,6 +102,10 @@ pub(super) struct LineTable<L> {
     pub(super) selection: Selection,
     /// How many entries of a sample each taken column gives, where it holds lists.
     pub(super) lists: Vec<Option<usize>>,
+    /// Whether lists of other lengths are padded with NaN or cut.
+    pub(super) pads: bool,
+    /// Rows with lists that were cut.
+    pub(super) cut: Skips,
     pub(super) facts: Facts,
     pub(super) skip_bad: bool,
     pub(super) skips: Skips,
@@ -118,6 +125,8 @@ struct Gathered {
     values: Vec<f32>,
     labels: Vec<i64>,
     kept: Vec<Vec<String>>,
+    /// Whether a list of the last row was cut.
+    cut: bool,
 }
 
 impl Gathered {
@@ -151,7 +160,7 @@ impl<L: Lines> LineTable<L> {
         for ((&column, codes), list) in taken.iter().zip(codes).zip(&self.lists) {
             let cell = row.cell(column);
             match list {
-                Some(entries) => self.fill(&cell, column, *entries, &mut into.values)?,
+                Some(entries) => self.fill(&cell, column, *entries, into)?,
                 None => into.values.push(self.entry(&cell, column, codes.as_ref())?),
             }
         }
@@ -185,24 +194,27 @@ impl<L: Lines> LineTable<L> {
         cell: &Cell<'_>,
         column: usize,
         entries: usize,
-        into: &mut Vec<f32>,
+        into: &mut Gathered,
     ) -> Result<(), Bad> {
+        let values = &mut into.values;
         let found = match cell {
             Cell::Missing => {
-                into.extend(std::iter::repeat_n(f32::NAN, entries));
+                values.extend(std::iter::repeat_n(f32::NAN, entries));
                 return Ok(());
             }
             Cell::List(Some(found)) => found,
             _ => return Err(Bad::Cells(self.not_a("list of numbers", column, cell))),
         };
-        if found.len() != entries {
+        if found.len() != entries && !self.pads {
             let name = shortened(&self.names[column], MOST_NAME);
             return Err(Bad::Cells(format!(
                 "column {name:?} has a list of {} entries and one of {entries} before: all must have one length",
                 found.len()
             )));
         }
-        into.extend(found);
+        let missing = std::iter::repeat_n(f32::NAN, entries.saturating_sub(found.len()));
+        values.extend(found.iter().copied().take(entries).chain(missing));
+        into.cut |= found.len() > entries;
         Ok(())
     }
 
@@ -225,6 +237,9 @@ impl<L: Lines> LineTable<L> {
             let rows = found.index.len();
             match self.parse(&pass.records, &mut found) {
                 Ok(()) => {
+                    if std::mem::take(&mut found.cut) {
+                        self.cut.note(pass.rows, String::new(), String::new());
+                    }
                     if keep(pass.rows) {
                         found.index.push(pass.rows);
                     } else {
@@ -233,12 +248,13 @@ impl<L: Lines> LineTable<L> {
                     pass.rows += 1;
                 }
                 Err(bad) => {
+                    found.cut = false;
                     found.truncate(rows, width);
                     self.pass_over(pass, bad)?;
                 }
             }
         }
-        let Gathered { index, values, labels, kept } = found;
+        let Gathered { index, values, labels, kept, .. } = found;
         if index.is_empty() {
             let _ = self.counted.set(pass.rows);
             return Ok(None);
@@ -288,6 +304,26 @@ impl<L: Lines> Source for LineTable<L> {
 
     fn place(&self, index: usize) -> usize {
         self.skips.place(index)
+    }
+
+    fn longest_lists(&self) -> Result<Vec<(String, usize)>, Error> {
+        let mut longest: Vec<Option<usize>> = vec![None; self.names.len()];
+        if L::HAS_LISTS {
+            let mut records = self.lines.open(&self.origin)?;
+            while records.read()? {
+                for (column, longest) in longest.iter_mut().enumerate() {
+                    if let Cell::List(Some(list)) = records.cell(column) {
+                        *longest = Some(list.len().max(longest.unwrap_or(0)));
+                    }
+                }
+            }
+        }
+        let named = self.names.iter().zip(longest);
+        Ok(named.filter_map(|(name, length)| Some((name.clone(), length?))).collect())
+    }
+
+    fn cut_count(&self) -> usize {
+        self.cut.count()
     }
 
     fn skipped_count(&self) -> usize {

@@ -2,6 +2,7 @@
 
 mod array;
 pub(crate) mod folder;
+mod joined;
 mod lines;
 mod records;
 mod text;

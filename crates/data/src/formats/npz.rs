@@ -8,7 +8,9 @@ use zip::{CompressionMethod, ZipArchive};
 use super::{
     Format, Found,
     array::{Array, ArraySource},
-    ends, folder, npy,
+    ends, folder,
+    joined::Joined,
+    npy,
 };
 use crate::{
     Error, Options,
@@ -36,6 +38,13 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let members = members(path)?;
     let names = || members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
     let others: Vec<&Member> = members.iter().filter(|m| !is_label(&m.name)).collect();
+    let array = |member: &Member| -> Result<Array, Error> {
+        npy::array(&Origin::member(path, member.clone()))
+    };
+    if found.member.is_none() && others.len() > 1 && (options.only_kept || asked(options, &members))
+    {
+        return side_by_side(found, &members, options);
+    }
     let samples = match (&found.member, &others[..], &members[..]) {
         (Some(wanted), ..) => members.iter().find(|m| m.name == *wanted).ok_or_else(|| {
             Error::at(path, format!("no member {wanted:?}; there are {}", names()))
@@ -49,15 +58,41 @@ fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
             return Err(Error::at(path, message));
         }
     };
-    let array = |member: &Member| -> Result<Array, Error> {
-        npy::array(&Origin::member(path, member.clone()))
-    };
     let labels = labels_of(&samples.name, &members).filter(|_| options.labels);
     let labels = labels.map(array).transpose()?;
     let samples = array(samples)?;
     // Labels of another part, as of the training data, are no error.
     let labels = labels.filter(|l| l.shape.iter().product::<usize>() == samples.rows());
     Ok(Box::new(ArraySource::new(samples, labels)?))
+}
+
+/// Whether members are asked for by name, and all are there.
+fn asked(options: &Options, members: &[Member]) -> bool {
+    let is_there = |name: &String| members.iter().any(|m| m.name == *name);
+    !options.columns.is_empty() && options.columns.iter().all(is_there)
+}
+
+/// Members that are inputs of a model, side by side.
+fn side_by_side(
+    found: &Found,
+    members: &[Member],
+    options: &Options,
+) -> Result<Box<dyn Source>, Error> {
+    let path = found.origin.path();
+    let opened = |member: &Member| -> Result<(String, Array), Error> {
+        Ok((member.name.clone(), npy::array(&Origin::member(path, member.clone()))?))
+    };
+    let labels = members.iter().find(|m| is_label(&m.name) && options.labels);
+    let labels = labels.map(opened).transpose()?.map(|(_, labels)| labels);
+    let chosen: Vec<&Member> = if options.only_kept {
+        members.iter().filter(|m| !is_label(&m.name)).collect()
+    } else {
+        let named = |name: &String| members.iter().find(|m| m.name == *name);
+        options.columns.iter().filter_map(named).collect()
+    };
+    let arrays = chosen.into_iter().map(opened).collect::<Result<Vec<_>, _>>()?;
+    let length = options.sequences.as_ref().map(|s| s.length);
+    Ok(Box::new(Joined::new(&found.origin, arrays, labels, length)?))
 }
 
 /// The arrays of an archive, in its order.

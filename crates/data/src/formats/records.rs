@@ -20,6 +20,7 @@ use crate::{
     columns::{Codes, Selection, select},
     error::MOST_NAME,
     origin::Origin,
+    skips::Skips,
     source::{Batches, Facts, MOST_ELEMENTS, Rows, Source},
 };
 
@@ -41,9 +42,16 @@ pub(super) struct ColumnTable<C> {
     selection: Selection,
     /// How many entries of a sample each taken column gives: 1, or the length of its lists.
     widths: Vec<usize>,
+    /// What lists of other lengths are padded to with NaN or cut to.
+    length: Option<usize>,
+    /// Rows with lists that were cut.
+    cut: Skips,
     count: usize,
     facts: Facts,
 }
+
+/// Rows gone through at once for the lengths of lists.
+const ROWS_AT_ONCE: usize = 4096;
 
 /// Names are not made up for the entries of lists longer than this.
 const MOST_NAMES: usize = 4096;
@@ -80,8 +88,19 @@ impl<C: Columnar> ColumnTable<C> {
             texts: texts.map(|f| f.name().clone()).collect(),
         };
         let fields = fields.clone();
-        let mut table =
-            Self { file, origin, fields, names, selection, widths: Vec::new(), count, facts };
+        let length = options.sequences.as_ref().map(|s| s.length);
+        let mut table = Self {
+            file,
+            origin,
+            fields,
+            names,
+            selection,
+            widths: Vec::new(),
+            length,
+            cut: Skips::default(),
+            count,
+            facts,
+        };
         table.widths = table.find_widths()?;
         let width: usize = table.widths.iter().sum();
         table.facts.sample = vec![width];
@@ -90,9 +109,11 @@ impl<C: Columnar> ColumnTable<C> {
     }
 
     fn find_widths(&self) -> Result<Vec<usize>, Error> {
-        let is_list = |&c: &usize| item(self.fields[c].data_type()).is_some();
-        let mut widths: Vec<Option<usize>> =
-            self.selection.taken.iter().map(|c| (!is_list(c)).then_some(1)).collect();
+        let width = |&c: &usize| match item(self.fields[c].data_type()) {
+            None => Some(1),
+            Some(_) => self.length,
+        };
+        let mut widths: Vec<Option<usize>> = self.selection.taken.iter().map(width).collect();
         if widths.contains(&None) {
             for batch in self.file.batches(&self.chosen(), 1)? {
                 let batch = batch?;
@@ -201,7 +222,10 @@ impl<C: Columnar> ColumnTable<C> {
         let found = numbers(&inner).ok_or_else(|| self.odd(column))?;
         for (row, place) in places.into_iter().enumerate() {
             let Some(place) = place else { continue };
-            if place.len() != entries {
+            if place.len() > entries && self.length.is_some() {
+                self.cut.note(first + row, String::new(), String::new());
+            }
+            if place.len() != entries && self.length.is_none() {
                 return Err(self.origin.error(format!(
                     "column {:?} has a list of {} entries in row {} and one of {entries} before: all must have one length",
                     shortened(&self.names[column], MOST_NAME),
@@ -210,7 +234,7 @@ impl<C: Columnar> ColumnTable<C> {
                 )));
             }
             let list = found.get(place).ok_or_else(|| self.odd(column))?;
-            list.iter().enumerate().for_each(|(entry, &v)| put(row, entry, v as f32));
+            list.iter().take(entries).enumerate().for_each(|(entry, &v)| put(row, entry, v as f32));
         }
         Ok(())
     }
@@ -290,6 +314,25 @@ impl<C: Columnar> Source for ColumnTable<C> {
         Some(self.count)
     }
 
+    fn longest_lists(&self) -> Result<Vec<(String, usize)>, Error> {
+        let of_lists = |&c: &usize| item(self.fields[c].data_type()).is_some();
+        let columns: Vec<usize> = (0..self.names.len()).filter(of_lists).collect();
+        let mut longest = vec![0; columns.len()];
+        if !columns.is_empty() {
+            for batch in self.file.batches(&columns, ROWS_AT_ONCE)? {
+                for (longest, array) in longest.iter_mut().zip(batch?.columns()) {
+                    let places = lists(array).map(|(_, places)| places).unwrap_or_default();
+                    *longest = places.iter().flatten().map(Range::len).fold(*longest, usize::max);
+                }
+            }
+        }
+        Ok(columns.iter().map(|&c| self.names[c].clone()).zip(longest).collect())
+    }
+
+    fn cut_count(&self) -> usize {
+        self.cut.count()
+    }
+
     fn batches<'a>(&'a self, most: usize, keep: Keep<'a>) -> Result<Batches<'a>, Error> {
         let mut batches = self.file.batches(&self.chosen(), most)?;
         let mut passed = 0;
@@ -356,13 +399,27 @@ fn numbers(array: &dyn Array) -> Option<Vec<f64>> {
 /// The entries of a column of lists, and the place of each row's among them; none where a row has no list.
 fn lists(array: &dyn Array) -> Option<(ArrayRef, Vec<Option<Range<usize>>>)> {
     let rows = 0..array.len();
-    if let Some(found) = array.as_list_opt::<i32>() {
-        let offsets = found.value_offsets();
-        let place = |row: usize| {
-            Some(usize::try_from(offsets[row]).ok()?..usize::try_from(offsets[row + 1]).ok()?)
-        };
-        let places = rows.map(|row| place(row).filter(|_| found.is_valid(row))).collect();
-        return Some((found.values().clone(), places));
+    macro_rules! by_offsets {
+        ($found:expr) => {{
+            let offsets = $found.value_offsets();
+            let place = |row: usize| {
+                Some(usize::try_from(offsets[row]).ok()?..usize::try_from(offsets[row + 1]).ok()?)
+            };
+            let places = rows.map(|row| place(row).filter(|_| $found.is_valid(row))).collect();
+            return Some(($found.values().clone(), places));
+        }};
     }
-    None
+    if let Some(found) = array.as_list_opt::<i32>() {
+        by_offsets!(found);
+    }
+    if let Some(found) = array.as_list_opt::<i64>() {
+        by_offsets!(found);
+    }
+    let found = array.as_fixed_size_list_opt()?;
+    let length = usize::try_from(found.value_length()).ok()?;
+    let place = |row: usize| {
+        let start = found.value_offset_at(row);
+        Some(start..start + length).filter(|_| found.is_valid(row))
+    };
+    Some((found.values().clone(), rows.map(place).collect()))
 }

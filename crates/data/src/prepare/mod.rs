@@ -12,7 +12,10 @@ pub(crate) use crop::crop;
 pub(crate) use resize::{Depth, resize};
 use shape::{Plan, Turn};
 
-use crate::{Error, Filter, Options, Problem, source::Facts};
+use crate::{Error, Filter, Options, Problem, Sequences, source::Facts};
+
+/// Names are not made up for the entries of longer sequences.
+const MOST_NAMES: usize = 4096;
 
 /// The steps, decided once for a file.
 #[derive(Clone, Debug)]
@@ -26,12 +29,17 @@ pub(crate) struct Prepare {
     divisor: f32,
     mean: Vec<f32>,
     std: Vec<f32>,
+    sequences: Option<(Sequences, Option<Vec<String>>)>,
 }
 
 impl Prepare {
     /// Decides what has to be done, or says why nothing would help.
     pub(crate) fn new(name: &str, facts: &Facts, options: &Options) -> Result<Self, Error> {
         let refused = |problem: Problem| Error::new(name, problem);
+        let sequences = options.sequences.as_ref().filter(|_| !options.only_kept);
+        let sequences = sequences.filter(|s| matches!(facts.sample[..], [width] if s.fits(width)));
+        let made = sequences.map(|s| Facts { sample: vec![s.width()], ..facts.clone() });
+        let facts = made.as_ref().unwrap_or(facts);
         let plan = Plan::new(facts, options).map_err(refused)?;
         let is_image = plan.image.is_some();
         let mut size = plan.image.map_or((0, 0), |[_, height, width]| (height, width));
@@ -54,12 +62,19 @@ impl Prepare {
         let (mean, std) = (options.mean.clone(), options.std.clone());
         let depth = if facts.bytes { Depth::Bytes } else { Depth::Floats };
         let filter = options.filter;
-        Ok(Self { plan, resize, filter, depth, crop, pad, divisor, mean, std })
+        let named = |s: &Sequences| (s.width() <= MOST_NAMES).then(|| s.names());
+        let sequences = sequences.map(|s| (s.clone(), named(s)));
+        Ok(Self { plan, resize, filter, depth, crop, pad, divisor, mean, std, sequences })
     }
 
     /// The sizes of a sample that comes out.
     pub(crate) fn sample_shape(&self) -> &[usize] {
         &self.plan.last
+    }
+
+    /// The names of a sample's entries, where they are made here.
+    pub(crate) fn columns(&self) -> Option<&[String]> {
+        self.sequences.as_ref()?.1.as_deref()
     }
 
     /// Whether the file holds images with their channels last.
@@ -80,6 +95,10 @@ impl Prepare {
 
     /// Prepares samples along the first axis.
     pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
+        let rows = match &self.sequences {
+            Some((sequences, _)) => sequences.apply(&rows),
+            None => rows,
+        };
         let mut values = turned(rows, &self.plan.first, self.plan.first_turn);
         if let Some(size) = self.resize {
             values = resize::all(&values, size, self.filter, self.depth);

@@ -11,5 +11,6 @@ mod pictures;
 mod prepare;
 mod properties;
 mod selections;
+mod sequences;
 mod tables;
 mod writing;

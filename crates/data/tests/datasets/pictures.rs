@@ -42,14 +42,20 @@ fn resized_and_cropped_images_are_those_of_torchvision() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let Some((name, case)) = stem.split_once("--") else { continue };
-        let made = pixels(&folder().join(format!("in-{name}.png")), &options(case));
+        // Decoders of JPEG round differently, and more so where colours have half the size.
+        let (ending, most) = match name {
+            "jpeg-half" => ("jpg", 2.0),
+            name if name.starts_with("jpeg") => ("jpg", 1.0),
+            _ => ("png", 0.0),
+        };
+        let made = pixels(&folder().join(format!("in-{name}.{ending}")), &options(case));
         let want = pixels(&path, &Options::default());
         assert_eq!(made.shape(), want.shape(), "{stem}");
         let worst = (&made - &want).iter().fold(0f32, |worst, d| worst.max(d.abs()));
-        assert!(worst == 0.0, "{stem}: off by {worst} grey levels");
+        assert!(worst <= most, "{stem}: off by {worst} grey levels");
         compared += 1;
     }
-    assert_eq!(compared, 2 * 27);
+    assert_eq!(compared, 2 * 27 + 3 * 3);
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn a_large_table_is_read_as_it_is_needed() {
 }
 
 /// Writes columns, `rows` to a group.
-fn parquet(path: &Path, columns: Vec<(&str, ArrayRef)>, rows: usize) -> PathBuf {
+pub(crate) fn parquet(path: &Path, columns: Vec<(&str, ArrayRef)>, rows: usize) -> PathBuf {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, true)),
     )

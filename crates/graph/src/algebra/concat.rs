@@ -74,6 +74,17 @@ impl Op for Concat {
 
 impl Linear for Concat {
     fn transpose(&self, b: &mut Build<'_>, args: &[Id], i: usize, ct: Id) -> Result<Id, OpError> {
+        let own = b.fact(args[i]).shape.clone();
+        let equal = args.iter().all(|&a| b.fact(a).shape[self.axis] == own[self.axis]);
+        if equal && own[self.axis].as_fixed().is_none() {
+            // Parts of one size that is open: an axis of parts is what they are cut along.
+            let mut parts = own.clone();
+            parts.insert(self.axis, args.len().into());
+            let parts = b.reshape(ct, &parts)?;
+            let span = Span { start: i, step: 1, len: 1 };
+            let part = b.push(Slice::along(self.axis, span), &[parts])?;
+            return b.reshape(part, &own);
+        }
         let size = |b: &Build<'_>, id: Id| -> Result<usize, OpError> {
             let dim = b.fact(id).shape[self.axis];
             dim.as_fixed()

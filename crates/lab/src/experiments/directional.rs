@@ -9,6 +9,7 @@ use taste_stats::{
 };
 
 use super::{
+    colours,
     numbers::{average, largest, smallest},
     plane::{self, Regressor},
     signal,
@@ -116,8 +117,12 @@ fn figures(page: &mut Page, found: &[At]) -> Result<(), Error> {
     let lines = Lines::new("Error and Stein signal by angle, one regressor")
         .axes("angle of the shift, from (1, 1), in degrees", "mean absolute error")
         .right_axis("|S_f|")
-        .series(Series::new("error", by_angle(|at| at.error)))
-        .series(Series::new("|S_f|", by_angle(|at| at.signal.0.abs())).on_right());
+        .series(Series::new("error", by_angle(|at| at.error)).colour(colours::ERROR))
+        .series(
+            Series::new("|S_f|", by_angle(|at| at.signal.0.abs()))
+                .colour(colours::SIGNAL)
+                .on_right(),
+        );
     page.figure(
         "angles",
         &lines,
@@ -127,15 +132,22 @@ fn figures(page: &mut Page, found: &[At]) -> Result<(), Error> {
     )?;
     let lines = Lines::new("Stein signal against its closed form, one regressor")
         .axes("angle of the shift, from (1, 1), in degrees", "S_f")
-        .series(Series::new("closed form", by_angle(|at| at.expected)))
+        .series(Series::new("closed form", by_angle(|at| at.expected)).colour(colours::EXPECTED))
         .series(
-            Series::new("measured, ± 2 standard errors", by_angle(|at| at.signal.0)).dots().band(
-                found
-                    .iter()
-                    .map(|at| (at.signal.0 - 2.0 * at.signal.1, at.signal.0 + 2.0 * at.signal.1)),
-            ),
+            Series::new("measured, ± 2 standard errors", by_angle(|at| at.signal.0))
+                .colour(colours::SIGNAL)
+                .dots()
+                .band(
+                    found.iter().map(|at| {
+                        (at.signal.0 - 2.0 * at.signal.1, at.signal.0 + 2.0 * at.signal.1)
+                    }),
+                ),
         )
-        .series(Series::new("with the Laplacian on kinks", by_angle(|at| at.functional)).dashed());
+        .series(
+            Series::new("with the Laplacian on kinks", by_angle(|at| at.functional))
+                .colour(colours::OTHERWISE)
+                .dashed(),
+        );
     page.figure(
         "closed-form",
         &lines,
@@ -146,8 +158,14 @@ fn figures(page: &mut Page, found: &[At]) -> Result<(), Error> {
     let lines = Lines::new("Likelihood and Stein signal by angle, one regressor")
         .axes("angle of the shift, from (1, 1), in degrees", "mean log-likelihood under p")
         .right_axis("|S_f|")
-        .series(Series::new("log-likelihood", by_angle(|at| at.likelihood)))
-        .series(Series::new("|S_f|", by_angle(|at| at.signal.0.abs())).on_right());
+        .series(
+            Series::new("log-likelihood", by_angle(|at| at.likelihood)).colour(colours::LIKELIHOOD),
+        )
+        .series(
+            Series::new("|S_f|", by_angle(|at| at.signal.0.abs()))
+                .colour(colours::SIGNAL)
+                .on_right(),
+        );
     page.figure(
         "likelihood",
         &lines,

@@ -6,6 +6,7 @@ use taste_report::{Lines, Series};
 use taste_stats::{random::Random, rank::pearson};
 
 use super::{
+    colours,
     numbers::largest,
     plane::{self, Point, Regressor},
     signal,
@@ -129,6 +130,11 @@ fn measure(
     plane::angles(apart).into_iter().map(at).collect()
 }
 
+/// The colour of an operator: the Langevin one, then those along v.
+fn colour(operator: usize) -> usize {
+    if operator == 0 { colours::SIGNAL } else { colours::FIRST_ORDER - 1 + operator }
+}
+
 /// A share of the largest size over the angles.
 fn shares(found: &[At], of: impl Fn(&At) -> f64) -> Vec<f64> {
     let sizes: Vec<f64> = found.iter().map(|at| of(at).abs()).collect();
@@ -141,10 +147,12 @@ fn figures(page: &mut Page, found: &[At]) -> Result<(), Error> {
     let angles = || found.iter().map(|at| at.angle);
     let mut lines = Lines::new("Size of the signal by angle, as a share of its largest")
         .axes("angle of the shift, from (1, 1), in degrees", "share of the largest")
-        .series(Series::new("|E_q f − E_p f|", angles().zip(change)).dashed());
+        .series(
+            Series::new("|E_q f − E_p f|", angles().zip(change)).colour(colours::EXPECTED).dashed(),
+        );
     for (k, operator) in OPERATORS.iter().enumerate().filter(|(_, o)| o.name != "v = (0, 1)") {
         let share = shares(found, |at| at.signals[k].0);
-        lines = lines.series(Series::new(operator.name, angles().zip(share)));
+        lines = lines.series(Series::new(operator.name, angles().zip(share)).colour(colour(k)));
     }
     page.figure(
         "angles",
@@ -156,17 +164,22 @@ fn figures(page: &mut Page, found: &[At]) -> Result<(), Error> {
     let along = 1;
     let lines = Lines::new("First-order signal along v = (1, 1), and its closed form")
         .axes("angle of the shift, from (1, 1), in degrees", "E_q A f − E_p A f")
-        .series(Series::new(
-            "−(v · shift) E_q f",
-            found.iter().map(|at| (at.angle, at.expected[along].unwrap_or(f64::NAN))),
-        ))
         .series(
-            Series::new("measured", found.iter().map(|at| (at.angle, at.signals[along].0))).dots(),
+            Series::new(
+                "−(v · shift) E_q f",
+                found.iter().map(|at| (at.angle, at.expected[along].unwrap_or(f64::NAN))),
+            )
+            .colour(colours::EXPECTED),
         )
-        .series(Series::new(
-            "measured, Langevin",
-            found.iter().map(|at| (at.angle, at.signals[0].0)),
-        ));
+        .series(
+            Series::new("measured", found.iter().map(|at| (at.angle, at.signals[along].0)))
+                .colour(colour(along))
+                .dots(),
+        )
+        .series(
+            Series::new("measured, Langevin", found.iter().map(|at| (at.angle, at.signals[0].0)))
+                .colour(colours::SIGNAL),
+        );
     page.figure(
         "closed-form",
         &lines,

@@ -11,6 +11,7 @@ use taste_stats::{
 };
 
 use super::{
+    colours,
     digits::{self, Digits},
     numbers::average,
     signal::{self, Detectors},
@@ -160,9 +161,17 @@ fn mixtures(page: &mut Page, found: &[Residuals]) -> Result<(), Error> {
     let lines = Lines::new("Accuracy and mean signal by the share of digits")
         .axes("share of digits", "mean residual")
         .right_axis("accuracy")
-        .series(Series::new(DETECTORS[0].0, of(0).map(|(s, m)| (s, m.1))).markers())
         .series(
-            Series::new("accuracy", of(0).map(|(s, m)| (s, m.0))).markers().dashed().on_right(),
+            Series::new(DETECTORS[0].0, of(0).map(|(s, m)| (s, m.1)))
+                .colour(colours::SIGNAL)
+                .markers(),
+        )
+        .series(
+            Series::new("accuracy", of(0).map(|(s, m)| (s, m.0)))
+                .colour(colours::ERROR)
+                .markers()
+                .dashed()
+                .on_right(),
         );
     page.heading("By share");
     page.figure(

@@ -11,6 +11,7 @@ use taste_zoo::{
 };
 
 use super::{
+    colours,
     digits::{self, Digits},
     signal::{self, Detectors},
 };
@@ -34,6 +35,8 @@ const DETECTORS: [(&str, &[(&str, &str)]); 3] = [
     ("Hutchinson, 5 probes", &[("target", "prob"), ("laplacian-method", "hutchinson:5")]),
     ("length of the score", &[("operator", "score-only")]),
 ];
+
+const COLOURS: [usize; 3] = [colours::SIGNAL, colours::OTHERWISE, colours::LIKELIHOOD];
 
 /// A set of digits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -179,7 +182,7 @@ fn figures(page: &mut Page, found: &[Found]) -> Result<(), Error> {
         let series = |k: usize| {
             let points = own.iter().map(move |f| (f.size, f.signals[k].mean));
             let band = own.iter().map(move |f| f.signals[k].interval());
-            Series::new(DETECTORS[k].0, points).markers().band(band)
+            Series::new(DETECTORS[k].0, points).colour(COLOURS[k]).markers().band(band)
         };
         let accuracy = own.iter().map(|f| (f.size, f.accuracy));
         let lines = Lines::new(format!("Digits {name}: Stein signal and accuracy"))
@@ -187,7 +190,13 @@ fn figures(page: &mut Page, found: &[Found]) -> Result<(), Error> {
             .right_axis("accuracy")
             .series(series(0))
             .series(series(1))
-            .series(Series::new("accuracy", accuracy).markers().dashed().on_right())
+            .series(
+                Series::new("accuracy", accuracy)
+                    .colour(colours::ERROR)
+                    .markers()
+                    .dashed()
+                    .on_right(),
+            )
             .level(0.0, "");
         let caption = match kind {
             Kind::Moved => "Bands are intervals of the mean, the error of the baseline included.",

@@ -1,6 +1,7 @@
 //! Every experiment: one file, one line.
 
 mod cifar;
+mod colours;
 mod digits;
 mod numbers;
 mod pictures;

@@ -62,7 +62,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     let small = Model::open(&run.model_path(SMALL)?)?;
     let shape = products.draft(&Request::default())?.sample_shape();
     let folder = categories(&run.data_path("mvtec")?)?.swap_remove(0);
-    let category = Category::open(&folder, &shape, run.pick(usize::MAX, 8, 3))?;
+    let category = Category::open(&folder, &shape, run.pick(usize::MAX, 8, 6))?;
     let (train, test) = (run.pick(300, 120, 60), run.pick(40, 12, 4));
     let (fit, pictures) = photographs(run, &small, train, test)?;
     let ddpm = run.model_path(DDPM)?;

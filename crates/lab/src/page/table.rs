@@ -132,7 +132,8 @@ impl Table {
                 && cells().all(|c| !matches!(c, Cell::Text(_)))
         };
         let rule = (0..self.head.len()).map(|c| if numeric(c) { "---:" } else { "---" }.to_owned());
-        let _ = write!(text, "\n{}", line(self.head.clone()));
+        let head = self.head.iter().map(|h| h.replace('|', "\\|")).collect();
+        let _ = write!(text, "\n{}", line(head));
         let _ = writeln!(text, "|{}|", rule.collect::<Vec<_>>().join("|"));
         for row in &self.rows {
             text += &line(row.iter().map(Cell::shown).collect());

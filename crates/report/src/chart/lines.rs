@@ -25,6 +25,8 @@ pub struct Series {
     dashed: bool,
     right: bool,
     unconnected: bool,
+    /// Its colour, if it is not that of its place.
+    slot: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +41,7 @@ impl Series {
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y)| Sample { x, y, band: None }).collect();
         let (markers, dashed, right, unconnected) = (false, false, false, false);
-        Self { name: name.into(), points, markers, dashed, right, unconnected }
+        Self { name: name.into(), points, markers, dashed, right, unconnected, slot: None }
     }
 
     /// With a dot at every point.
@@ -77,6 +79,17 @@ impl Series {
     pub fn on_right(mut self) -> Self {
         self.right = true;
         self
+    }
+
+    /// The k-th colour, whatever its place: what is the same in several charts looks the same.
+    #[must_use]
+    pub fn colour(mut self, k: usize) -> Self {
+        self.slot = Some(k);
+        self
+    }
+
+    fn paint(&self, place: usize) -> Paint {
+        Paint::Series(self.slot.unwrap_or(place))
     }
 
     fn heights(&self) -> impl Iterator<Item = f64> {
@@ -190,7 +203,7 @@ impl Figure for Lines {
         let right_range = Range::covering(heights(true)).padded(0.05);
         let entries = self.series.iter().enumerate().map(|(k, s)| Entry {
             name: if s.right { format!("{} (right axis)", s.name) } else { s.name.clone() },
-            paint: Paint::Series(k),
+            paint: s.paint(k),
             key: if s.unconnected {
                 Key::Dot
             } else {
@@ -212,10 +225,10 @@ impl Figure for Lines {
         }
         .draw();
         for (k, series) in self.series.iter().enumerate() {
-            draw_band(&mut d, &frame, series, Paint::Series(k));
+            draw_band(&mut d, &frame, series, series.paint(k));
         }
         for (k, series) in self.series.iter().enumerate() {
-            draw_line(&mut d, &frame, series, Paint::Series(k));
+            draw_line(&mut d, &frame, series, series.paint(k));
         }
         for (value, label) in self.levels.iter().filter(|l| l.0.is_finite()) {
             draw_level_limit(&mut d, &frame, *value, label);

@@ -13,7 +13,12 @@ const POINTS: usize = 3;
 /// does not depend on the sample by anything that has a slope.
 pub(super) fn build(job: &mut Job<'_>, score: Id, moved: Id) -> Result<Option<Id>, Error> {
     let x = job.draft.input();
-    let Some(slope) = gradient(&mut job.draft.build(), score, x)? else { return Ok(None) };
+    let slope = match gradient(&mut job.draft.build(), score, x) {
+        // A node without a rule is no reason to fail where nobody asked for a map.
+        Err(_) if job.settings.map.is_none() => None,
+        found => found?,
+    };
+    let Some(slope) = slope else { return Ok(None) };
     let mut sum: Option<Id> = None;
     for point in 0..POINTS {
         let place = (point as f64 + 0.5) / POINTS as f64;

@@ -194,7 +194,8 @@ fn with_map(job: &mut Job<'_>, of: &Fitted, mut statistic: Statistic) -> Result<
     let Some(id) = map::build(job, statistic.score, moved)? else { return Ok(statistic.into()) };
     let watches = vec![Watch::value(MAP, id, Gather::Moments)];
     Ok(Step::pass("samples for the maps", Split::Tails, watches, move |_, seen| {
-        let variances = seen.moments(MAP)?.variance().unwrap_or_default();
+        // No map where no sample has one, as its derivative is no number.
+        let Some(variances) = seen.moments(MAP)?.variance() else { return Ok(statistic.into()) };
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         let deviations = variances.iter().map(|v| v.sqrt() as f32).collect();
         statistic.map = Some(Map { id, deviations, one_sided: false });

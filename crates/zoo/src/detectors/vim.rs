@@ -126,6 +126,9 @@ fn rest(seen: &Gathered, origin: &Array1<f64>, dim: usize) -> Result<Array2<f64>
     Ok(vectors.slice(s![.., ..vectors.ncols() - dim]).to_owned())
 }
 
+/// The share of the features that their rounding to single precision may be.
+const ROUNDING: f64 = 1e-6;
+
 /// The mean of the largest logit, over the mean size outside of the principal space.
 fn scale(seen: &Gathered, origin: &Array1<f64>, rest: &Array2<f64>) -> Result<f64, Error> {
     let rows = seen.rows("rows")?.values.mapv(f64::from);
@@ -133,11 +136,15 @@ fn scale(seen: &Gathered, origin: &Array1<f64>, rest: &Array2<f64>) -> Result<f6
     let centred = &rows.slice(s![.., ..width]) - origin;
     let outside = linear::inner_products(&centred, &rest.t().to_owned());
     let sizes = outside.map_axis(Axis(1), |row| row.dot(&row).sqrt());
+    let whole = centred.map_axis(Axis(1), |row| row.dot(&row).sqrt());
     let logits = rows.column(width);
-    match (logits.mean(), sizes.mean()) {
-        (Some(logit), Some(size)) if size > 0.0 => Ok(logit / size),
-        _ => Err(refused(
-            "the features of training samples have no part outside of their main directions: fewer directions leave some",
-        )),
+    match (logits.mean(), sizes.mean(), whole.mean()) {
+        (Some(logit), Some(size), Some(whole)) if size > ROUNDING * whole => Ok(logit / size),
+        _ => Err(refused(format!(
+            "the method vim: the features of {} training samples have no part outside of {} main directions; more samples, \
+             or fewer directions (vim:dim=D), leave some",
+            rows.nrows(),
+            width - rest.ncols()
+        ))),
     }
 }

@@ -44,9 +44,9 @@ pub(crate) struct Category {
 }
 
 impl Category {
-    /// At most so many pictures to train on, and of each kind of test pictures.
+    /// At most so many pictures of each kind to test, and twelve times as many to train on.
     pub(crate) fn open(folder: &Path, shape: &[usize], most: usize) -> Result<Self, Error> {
-        let train = pictures(&folder.join("train/good"), shape, most.saturating_mul(5))?;
+        let train = pictures(&folder.join("train/good"), shape, most.saturating_mul(12))?;
         let (mut values, mut of) = (Vec::new(), Vec::new());
         for kind_folder in subfolders(&folder.join("test"))? {
             let kind = kind_folder
