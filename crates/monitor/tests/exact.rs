@@ -62,12 +62,17 @@ fn normalisers_are_those_of_the_table() {
         (19, 0.05, [1.118_310, 1.242_065, 1.488_720, 1.836_859]),
         (19, 0.01, [1.147_644, 1.304_349, 1.619_630, 2.065_504]),
         (100, 0.05, [1.057_955, 1.123_934, 1.292_977, 1.749_374]),
+        (100, 0.01, [1.073_875, 1.160_077, 1.386_558, 2.005_788]),
+        (200, 0.05, [1.041_069, 1.087_957, 1.214_433, 1.631_315]),
         (200, 0.01, [1.052_150, 1.113_048, 1.282_226, 1.850_999]),
         (1000, 0.05, [1.018_226, 1.038_790, 1.097_162, 1.371_087]),
         (1000, 0.01, [1.022_966, 1.049_214, 1.125_827, 1.499_302]),
         (5000, 0.05, [1.008_098, 1.017_120, 1.042_836, 1.194_595]),
+        (5000, 0.01, [1.010_168, 1.021_563, 1.054_618, 1.259_578]),
+        (10_000, 0.05, [1.005_716, 1.012_061, 1.030_093, 1.144_035]),
         (10_000, 0.01, [1.007_171, 1.015_165, 1.038_187, 1.191_233]),
         (100_000, 0.05, [1.001_802, 1.003_789, 1.009_377, 1.049_780]),
+        (100_000, 0.01, [1.002_258, 1.004_751, 1.011_794, 1.064_946]),
     ] {
         for (found, expected) in bets(n, delta).normalisers().iter().zip(expected) {
             assert!((found - expected).abs() < 2e-6, "{n} {delta}: {found} {expected}");
@@ -81,6 +86,22 @@ fn normalisers_are_those_of_the_table() {
         assert!((found - expected).abs() < 2e-6, "{found} {expected}");
     }
     assert_eq!((both.len(), both.shift(0), both.shift(5)), (10, Some(0.25), Some(-0.25)));
+}
+
+#[test]
+fn normalisers_stay_below_those_of_chernoff() {
+    let plain = bets(1000, 0.04);
+    for (bet, normaliser) in plain.normalisers().iter().enumerate() {
+        let value = |rank| {
+            let log = plain.logs(Rank::single(rank)).nth(bet).expect("a bet");
+            log.exp() * normaliser
+        };
+        let values: Vec<f64> = (1..=1001).map(value).collect();
+        let ranks = Binned { values: &values, widths: &vec![1.0; 1001] };
+        let chernoff = ranks.chernoff_quantile(0.01);
+        let known = [1.025_00, 1.053_99, 1.141_56, 1.585_32][bet];
+        assert!((chernoff - known).abs() < 2e-5 && *normaliser < chernoff, "{chernoff} {known}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod import;
 mod inspect;
 mod mixed;
 mod models;
+mod monitor;
 mod operators;
 mod outputs;
 mod pages;
