@@ -295,7 +295,7 @@ fn delays(runs: u64) -> Result<String, Box<dyn Error>> {
                     })
                 })
             };
-            text += &row(&format!("{name}, n = {n}"), "≥ 10,000 (proved)", SHIFTS.map(cell));
+            text += &row(&format!("{name}, n = {n}"), "≥ 10,000 (proved)", &SHIFTS.map(cell));
         }
     }
     // An e-detector for normal scores whose mean and deviation are taken from the calibration: as the books have it, exact if
@@ -320,13 +320,13 @@ fn delays(runs: u64) -> Result<String, Box<dyn Error>> {
     text += &row(
         "e-detector for normal scores (edetect-style), n = 1000",
         "≥ 10,000 if scores are normal and their moments known",
-        SHIFTS.map(cell),
+        &SHIFTS.map(cell),
     );
     text += "| always fires | 1 | 1 | 1 | 1 | 1 | 1 |\n| never fires | ∞ | – | – | – | – | – |\n";
     Ok(text)
 }
 
-fn row(name: &str, length: &str, cells: [String; 5]) -> String {
+fn row(name: &str, length: &str, cells: &[String; 5]) -> String {
     format!("| {name} | {length} | {} |\n", cells.join(" | "))
 }
 

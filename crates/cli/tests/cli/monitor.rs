@@ -132,17 +132,14 @@ fn standard_input_is_watched_as_it_comes() {
     let again = piped(&place, "monitor detector.onnx - --state whole --json -q --key id", &text);
     assert!(again.1.contains("\"counted\":0"), "{}", again.1);
     // The same as JSON lines.
-    let json: String = text
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let v: Vec<&str> = line.split(',').collect();
-            format!(
-                "{{\"id\": {}, \"a\": {}, \"b\": {}, \"c\": {}, \"d\": {}}}\n",
-                v[0], v[1], v[2], v[3], v[4]
-            )
-        })
-        .collect();
+    let record = |line: &str| {
+        let v: Vec<&str> = line.split(',').collect();
+        format!(
+            "{{\"id\": {}, \"a\": {}, \"b\": {}, \"c\": {}, \"d\": {}}}",
+            v[0], v[1], v[2], v[3], v[4]
+        )
+    };
+    let json = text.lines().skip(1).map(record).collect::<Vec<_>>().join("\n");
     let lines = piped(&place, "monitor detector.onnx - --state lines --json -q", &json);
     let other: Json = serde_json::from_str(lines.1.lines().last().unwrap()).unwrap();
     assert_eq!(evidence(&other), evidence(&report));
