@@ -97,9 +97,11 @@ fn samples(
     let json = body.trim_ascii_start().first().is_some_and(|b| matches!(b, b'[' | b'{'));
     let found = if json {
         check_depth(&body, depth).map_err(Refusal::invalid)?;
+        // An array would be taken for the members of the object in their order.
+        let object = body.trim_ascii_start().starts_with(b"{");
         match serde_json::from_slice::<Wrapped<'_>>(&body) {
-            Ok(wrapped) => from_json(model, wrapped.rows.get().as_bytes(), held)?,
-            Err(_) => from_json(model, &body, held)?,
+            Ok(wrapped) if object => from_json(model, wrapped.rows.get().as_bytes(), held)?,
+            _ => from_json(model, &body, held)?,
         }
     } else {
         from_bytes(NAME, body.into(), &reading).map_err(refused)?
