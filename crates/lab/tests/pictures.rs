@@ -184,7 +184,7 @@ fn page(name: &str) -> (tempfile::TempDir, taste_lab::Page) {
 fn squares_among_stripes_are_found_where_they_are() {
     let (_root, page) = page("mvtec");
     let table = page.table_named("stripes").expect("a table");
-    for map in ["evidence map (F)", "evidence map, batch (B)"] {
+    for map in ["evidence map (F)", "evidence map of a batch (B)"] {
         let auroc = table.number(map, "pixel AUROC").expect("a number");
         assert!(auroc > 0.85, "{map}: {auroc}");
     }

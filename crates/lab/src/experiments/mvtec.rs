@@ -49,7 +49,7 @@ const FITTED: &[(&str, &str)] = &[
 ];
 const F: &str = "evidence map (F)";
 const Z: &str = "evidence map, zero-shot (Z+)";
-const B: &str = "evidence map, batch (B)";
+const B: &str = "evidence map of a batch (B)";
 
 fn ways() -> Vec<Way> {
     vec![

@@ -87,12 +87,12 @@ fn waves(count: usize, seed: u64) -> ArrayD<f32> {
     all.into_dyn()
 }
 
-/// The same with a flat square of 8 × 8 pixels at (12, 6).
+/// The same with a flat dark square of 8 × 8 pixels at (12, 6).
 fn with_squares(mut pictures: ArrayD<f32>) -> ArrayD<f32> {
     for mut picture in pictures.axis_iter_mut(Axis(0)) {
         picture.indexed_iter_mut().for_each(|(at, v)| {
             if (12..20).contains(&at[1]) && (6..14).contains(&at[2]) {
-                *v = 0.5;
+                *v = 0.1;
             }
         });
     }
@@ -143,7 +143,10 @@ fn the_score_is_the_largest_value_of_the_map_and_the_sum_of_its_terms() {
 fn a_square_is_found_where_it_is() {
     let model = convolutions();
     let (good, bad) = (waves(20, 3), with_squares(waves(20, 4)));
-    let both = ndarray::concatenate(Axis(0), &[good.view(), bad.view()]).expect("pictures");
+    // Tails are read from the batch, so that few of its places may be defects.
+    let more = waves(60, 6);
+    let all = [good.view(), bad.view(), more.view()];
+    let both = ndarray::concatenate(Axis(0), &all).expect("pictures");
     for (text, train) in [
         ("evidence-map", waves(120, 1)),
         ("evidence-map:zero-shot", waves(40, 1)),
@@ -152,7 +155,9 @@ fn a_square_is_found_where_it_is() {
         let detector = fit(&model, text, train);
         let [of_good, of_bad] = [&good, &bad].map(|x| scores(&detector, x));
         let found = auroc(&doubles(&of_good.score), &doubles(&of_bad.score)).expect("both");
-        assert!(found > 0.95, "{text}: {found}");
+        // A batch reads its tails from defects as well, which costs it some of its power.
+        let least = if text.ends_with("batch") { 0.9 } else { 0.95 };
+        assert!(found > least, "{text}: {found}");
         let maps = of_bad.map.expect("maps");
         let (mut inside, mut outside) = (Vec::new(), Vec::new());
         for (at, &v) in maps.indexed_iter() {
