@@ -229,7 +229,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let place = calibrated();
     place.fails("serve nothing.onnx", "nothing.onnx");
     place.fails("serve detector.onnx detector.onnx", "two detectors are called");
-    place.fails("serve a/b=detector.onnx", "a/b=detector.onnx");
+    place.fails("serve a/b=detector.onnx", "can't be a part of an address");
     place.fails("serve detector.onnx --listen 0.0.0.0:0", "--tokens");
     place.text("tokens.txt", "root 1");
     place.fails("serve detector.onnx --tokens tokens.txt", "tokens.txt: line 1");

@@ -79,6 +79,11 @@ impl Digits {
         Ok(Self { train, model: Model::open(&classifier)?, score, origin })
     }
 
+    /// Digits that the networks have learnt from.
+    pub(super) fn learnt(&self, run: &Run<'_>) -> Part<'_> {
+        Part::new(&self.train, run.seed_value(), 0.0, LEARNT)
+    }
+
     /// Digits that no network here has learnt from.
     pub(super) fn held_out(&self, run: &Run<'_>) -> Part<'_> {
         Part::new(&self.train, run.seed_value(), LEARNT, 1.0)

@@ -117,10 +117,11 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     let clothes_count = usize::div_ceil(count, 2);
     run.plan(2 + 2 * DETECTORS.len());
     let digits = Digits::open(run)?;
-    let part = digits.held_out(run);
-    let calibration = First::new(&part, held_out);
+    let (learnt, part) = (digits.learnt(run), digits.held_out(run));
+    let (learnt, calibration) = (First::new(&learnt, held_out), First::new(&part, held_out));
     let score = digits.score_model();
-    let detectors = Detectors::fit(run, &digits.model, &score, &DETECTORS, &calibration)?;
+    let detectors =
+        Detectors::fit(run, &digits.model, &score, &DETECTORS, [&learnt, &calibration])?;
     let test = Dataset::open(&run.data_path(digits::TEST)?, &digits::options())?;
     let clothes =
         Dataset::open(&run.data_path(CLOTHES)?, &Options { labels: false, ..digits::options() })?;

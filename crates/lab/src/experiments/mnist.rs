@@ -100,9 +100,10 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     run.plan(2 + DETECTORS.len() + sizes.len());
     let digits = Digits::open(run)?;
     let score = digits.score_model();
-    let part = digits.held_out(run);
-    let calibration = First::new(&part, held_out);
-    let detectors = Detectors::fit(run, &digits.model, &score, &DETECTORS, &calibration)?;
+    let (learnt, part) = (digits.learnt(run), digits.held_out(run));
+    let (learnt, calibration) = (First::new(&learnt, held_out), First::new(&part, held_out));
+    let detectors =
+        Detectors::fit(run, &digits.model, &score, &DETECTORS, [&learnt, &calibration])?;
     let folder = Folder::open(run.kept())?;
     let mut found = Vec::new();
     for (kind, size) in sizes {

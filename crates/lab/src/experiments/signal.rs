@@ -18,13 +18,14 @@ pub(super) struct Detectors {
 }
 
 impl Detectors {
-    /// Fits each of them, or takes what an earlier run left. Maps nothing, and takes coordinates as they are.
+    /// Fits each of them, calibrated on the second of the sets, or takes what an earlier run left. Maps nothing, and takes
+    /// coordinates as they are.
     pub(super) fn fit(
         run: &Run<'_>,
         model: &Model,
         score_model: &str,
         wanted: &[Wanted<'_>],
-        held_out: &dyn Samples,
+        [train, held_out]: [&dyn Samples; 2],
     ) -> Result<Self, Error> {
         let network = |text: &str| text.strip_prefix("onnx:").map(std::fs::read).transpose();
         let score = network(score_model).map_err(|e| refused(format!("{score_model}: {e}")))?;
@@ -37,7 +38,7 @@ impl Detectors {
             all.extend(options.iter().copied());
             let step = format!("fit: {name}");
             let path = run.file("stein", &step, &(&about, options), |path| {
-                Ok(fit(run, model, &all, held_out, None)?.save(path)?)
+                Ok(fit(run, model, &all, train, Some(held_out))?.save(path)?)
             })?;
             list.push(Detector::open(&path)?);
         }
