@@ -40,6 +40,8 @@ def main() -> None:
                 "examples,fuzzing",
                 "--seed",
                 "1",
+                "--suppress-health-check",
+                "all",
                 "--request-timeout",
                 "60",
             ],
