@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         ..args.load.settings()?
     };
     let (engine, watching) = (args.engine.engine()?, args.watching.watching());
+    watching.settings.check()?;
     let app = App::start(&sources, &engine, tokens, &watching, settings.clone())?;
     if !args.engine.quiet {
         tell_monitors(&app, &watching);

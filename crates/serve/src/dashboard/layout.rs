@@ -97,6 +97,7 @@ impl Drawn<'_> {
 
 /// A table with a head; cells are text.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let label = escape(&head.join(", "));
     let head: Vec<String> =
         head.iter().map(|cell| format!("<th scope=\"col\">{}</th>", escape(cell))).collect();
     let head = head.concat();
@@ -114,8 +115,8 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     };
     let rows: String = rows.iter().map(row).collect();
     format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table><thead><tr>{head}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table: {label}\">\
+         <table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
 }
 

@@ -80,7 +80,7 @@ fn card(model: &Model, worst: &Worst, sample: &ArrayD<f32>) -> Option<String> {
     let count = panels.len();
     let figure = Heatmap::grid(panels, count, Scale::diverging(scale)).label(label);
     Some(format!(
-        "<article class=\"card tile\"><h2>{}</h2><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+        "<article class=\"card tile\"><h2>{}</h2><div class=\"scroll\" tabindex=\"0\" role=\"group\" \
          aria-label=\"{}\">{}</div>\
          <p>score {score}, p = {:.4}, {flagged}</p><p class=\"quiet\">{}</p></article>\n",
         escape(&title),
