@@ -122,7 +122,7 @@ fn pictures_under_one_rule() {
     }
     let page = reproduce(experiment("cifar10").expect("listed"), &run).expect("again");
     let sets = page.table_named("sets").expect("a table");
-    let area = sets.number("C/gaussian-noise", "taste, full");
+    let area = sets.number("C/gaussian-noise:3", "taste, full");
     let area = area.unwrap_or_else(|| panic!("no such area: {}", sets.csv()));
     assert!((0.0..=1.0).contains(&area));
     assert_eq!(page.numbers().len(), 70);

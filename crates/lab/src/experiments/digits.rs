@@ -81,18 +81,24 @@ impl Digits {
 
     /// Digits that the networks have learnt from.
     pub(super) fn learnt(&self, run: &Run<'_>) -> Part<'_> {
-        Part::new(&self.train, run.seed_value(), 0.0, LEARNT)
+        Part::new(&self.train, split(run), 0.0, LEARNT)
     }
 
     /// Digits that no network here has learnt from.
     pub(super) fn held_out(&self, run: &Run<'_>) -> Part<'_> {
-        Part::new(&self.train, run.seed_value(), LEARNT, 1.0)
+        Part::new(&self.train, split(run), LEARNT, 1.0)
     }
 
     /// The score network as the method `stein` takes it.
     pub(super) fn score_model(&self) -> String {
         format!("onnx:{}", self.score.display())
     }
+}
+
+/// The seed of the parts that are learnt from and held out. Not that of fits, which divide what they get by the same
+/// numbers and would put all of a part on one side.
+fn split(run: &Run<'_>) -> u64 {
+    run.seed_value() ^ 0x5eed
 }
 
 /// The network of the paper, or one that a test has time for.
@@ -116,7 +122,7 @@ fn train_classifier(run: &Run<'_>, train: &dyn Samples, steps: usize) -> Result<
             .backend(engine.backend.clone(), engine.threads)
             .checkpoint(&checkpoint, EVERY)
             .progress(&watch)
-            .run_standardized(&Part::new(train, run.seed_value(), 0.0, LEARNT))?;
+            .run_standardized(&Part::new(train, split(run), 0.0, LEARNT))?;
         Ok(trained.model()?.onnx().save(path)?)
     })
 }
@@ -136,7 +142,7 @@ fn train_score(run: &Run<'_>, train: &dyn Samples, steps: usize) -> Result<PathB
             .backend(engine.backend.clone(), engine.threads)
             .checkpoint(&checkpoint, EVERY)
             .progress(&watch)
-            .run_standardized(&Part::new(train, run.seed_value(), 0.0, LEARNT))?;
+            .run_standardized(&Part::new(train, split(run), 0.0, LEARNT))?;
         let mut onnx = fitted.model()?.onnx().clone();
         if let Some(card) = fitted.card(false, &[], &[])? {
             card.put(&mut onnx)?;

@@ -104,7 +104,9 @@ impl Table {
     /// The number in a row, by its first cell, and a column, by its heading.
     pub fn number(&self, row: &str, column: &str) -> Option<f64> {
         let column = self.head.iter().position(|h| h == column)?;
-        let is_row = |cells: &&Vec<Cell>| cells.first().is_some_and(|c| c.exact() == row);
+        let is_row = |cells: &&Vec<Cell>| {
+            cells.first().is_some_and(|c| c.exact() == Cell::from(row).exact())
+        };
         match self.rows.iter().find(is_row)?.get(column)? {
             Cell::Number(value, _) => Some(*value),
             _ => None,
