@@ -95,6 +95,11 @@ impl Digits {
     }
 }
 
+/// Up to which number training digits are looked at, so that about `count` of them are held out.
+pub(super) fn reach(count: usize) -> usize {
+    count * 10
+}
+
 /// The seed of the parts that are learnt from and held out. Not that of fits, which divide what they get by the same
 /// numbers and would put all of a part on one side.
 fn split(run: &Run<'_>) -> u64 {

@@ -118,7 +118,8 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     run.plan(2 + 2 * DETECTORS.len());
     let digits = Digits::open(run)?;
     let (learnt, part) = (digits.learnt(run), digits.held_out(run));
-    let (learnt, calibration) = (First::new(&learnt, held_out), First::new(&part, held_out));
+    let (learnt, calibration) =
+        (First::new(&learnt, held_out), First::new(&part, digits::reach(held_out)));
     let score = digits.score_model();
     let detectors =
         Detectors::fit(run, &digits.model, &score, &DETECTORS, [&learnt, &calibration])?;
@@ -151,7 +152,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     page.fact(
         "images",
         format!(
-            "{count} test digits, {clothes_count} clothes, {held_out} held-out training digits"
+            "{count} test digits, {clothes_count} clothes, about {held_out} held-out training digits"
         ),
     );
     Ok(page)
