@@ -6,9 +6,11 @@
 """
 
 from ._commands import bench, reproduce, run, train
-from ._detector import Detector, Evaluation, Maps, Scores, ShiftReport, load
+from ._detector import Detector, load
 from ._errors import Cancelled, ChoiceError, DataError, DetectorError, Error, ModelError
 from ._fit import derive, fit
+from ._monitor import Monitor, Update
+from ._results import Evaluation, Maps, Scores, ShiftReport
 from ._taste import VERSION as __version__
 
 __all__ = [
@@ -21,8 +23,10 @@ __all__ = [
     "Evaluation",
     "Maps",
     "ModelError",
+    "Monitor",
     "Scores",
     "ShiftReport",
+    "Update",
     "__version__",
     "bench",
     "derive",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import io
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -91,6 +92,9 @@ def _read(samples: Samples, folder: Path, what: str) -> Data:
         return Data(paths=[os.fspath(samples)])
     if isinstance(samples, bytes):
         raise DataError(f"{what} is bytes: give a path, an array or a table")
+    if isinstance(samples, io.IOBase):
+        state = "a closed file" if samples.closed else "an open file"
+        raise DataError(f"{what} is {state}, {getattr(samples, 'name', '')!r}: give its path")
     if isinstance(samples, (list, tuple)) and samples and all(isinstance(s, (str, os.PathLike)) for s in samples):
         return Data(paths=[os.fspath(path) for path in samples])
     if is_table(samples):

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _models, _taste
-from ._data import Data, Labels, Samples, batches, given, is_array, is_table, of_array
+from ._checks import real, whole
+from ._data import Data, Labels, Samples, given, is_array, is_table, of_array
 from ._detector import Detector
+from ._engine import engine
 from ._errors import ChoiceError, DataError
 from ._progress import Progress, Watched
 
@@ -29,14 +31,6 @@ _STEIN = (
     "laplacian_method",
     "at",
 )
-
-
-def engine(backend: str | None, ort_library: str | os.PathLike[str] | None, threads: int | None) -> _taste.Engine:
-    """What runs graphs."""
-    if threads is not None and threads < 1:
-        raise ChoiceError(f"threads={threads}: give at least one")
-    library = None if ort_library is None else os.fspath(ort_library)
-    return _taste.Engine("ort" if backend is None and library else backend, library, threads)
 
 
 def _size(name: str, value: int | str | Sequence[int] | None, side: bool = False) -> Any:
@@ -72,18 +66,18 @@ class Order:
         self.options = {name.replace("_", "-"): value for name, value in given_options.items()}
         self.method: str = options["method"] or ("stein" if self.options else "taste")
         settings = {
-            "alpha": float(options["alpha"]),
+            "alpha": real("alpha", options["alpha"]),
             "goal": options["goal"],
             "rule": options["threshold"],
             "map": options["map"],
-            "held_out": int(options["held_out"]),
+            "held_out": whole("held_out", options["held_out"]),
             "may_keep_rows": bool(options["keep_rows"]),
             "output": options["output"],
             "task": options["task"],
             "features": options["features"],
-            "seed": int(options["seed"]),
-            "memory": int(options["memory"]) << 20,
-            "batch": options["batch"],
+            "seed": whole("seed", options["seed"]),
+            "memory": whole("memory", options["memory"], 1) << 20,
+            "batch": None if options["batch"] is None else whole("batch", options["batch"], 1),
         }
         self.settings = json.dumps(settings)
         reading = {
@@ -235,6 +229,8 @@ def derive(
     if x.ndim < 2 or len(x) == 0:
         raise DataError(f"data has shape {x.shape}: samples lie along the first axis")
     runs = engine(backend, ort_library, threads)
+    seed = whole("seed", seed)
+    batch = None if batch is None else whole("batch", batch, 1)
     own = _models.read(model, x)
     with Watched(progress) as hear:
         found: dict[str, Any] = own.derive(
@@ -250,5 +246,3 @@ def derive(
         )
     return found
 
-
-__all__ = ["Order", "batches", "derive", "engine", "fit"]

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from . import _models, _taste
 from ._data import Data
 from ._detector import Detector
+from ._engine import engine
 from ._errors import ChoiceError, DataError
-from ._fit import Order, _defaults, engine
+from ._fit import Order, _defaults
 
 if TYPE_CHECKING:
     import pyarrow

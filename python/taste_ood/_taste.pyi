@@ -9,6 +9,23 @@ from numpy.typing import NDArray
 
 from ._data import Data
 
+__all__ = [
+    "Detector",
+    "Engine",
+    "Model",
+    "Monitor",
+    "Plan",
+    "Scored",
+    "State",
+    "VERSION",
+    "evaluate",
+    "fit",
+    "fit_passes",
+    "gather",
+    "main",
+    "write_table",
+]
+
 _Path = str | os.PathLike[str]
 _Hear = Callable[..., Any] | None
 _Known = tuple[str, list[int], list[str] | None, int | None, bool]
@@ -130,6 +147,28 @@ class Detector:
     def explain(
         self, data: Data, *, samples: Sequence[int], most: int, progress: _Hear = None
     ) -> tuple[list[int], list[float], list[float], list[bool], list[NDArray[np.float32]], str]: ...
+
+@final
+class Monitor:
+    def __new__(
+        cls,
+        detector: Detector,
+        folder: _Path,
+        run_length: float,
+        delta: float,
+        tolerance: tuple[float, float, float],
+        every: int,
+        recalibrate: int | None,
+        accept_loss: bool,
+    ) -> Monitor: ...
+    def update(self, data: Data, id: str | None = None, progress: _Hear = None) -> tuple[int, bool, int | None]: ...
+    def view(self) -> str: ...
+    def notes(self) -> list[str]: ...
+    def text(self) -> str: ...
+    def page(self) -> str: ...
+    def acknowledge(self, note: str, by: str) -> None: ...
+    def restart(self) -> None: ...
+    def close(self) -> None: ...
 
 @final
 class Plan:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _passes, _taste
-from ._detector import Detector, ShiftReport
+from ._detector import Detector
 from ._errors import DataError
 from ._models import ModelLike
 from ._passes import Table
+from ._results import ShiftReport
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _passes, _taste
-from ._detector import Detector, ShiftReport
+from ._detector import Detector
 from ._errors import DataError
 from ._models import ModelLike
 from ._passes import Table, cached, digest
+from ._results import ShiftReport
 
 if TYPE_CHECKING:
     import pyarrow

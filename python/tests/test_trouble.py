@@ -66,18 +66,22 @@ def test_files_that_are_not_there_are_oserrors(model, detector, tmp_path):
     for use in (lambda: taste.fit(model, tmp_path / "none.npy"), lambda: detector.score(tmp_path / "none.npy")):
         with pytest.raises(FileNotFoundError, match="none.npy"):
             use()
-    with pytest.raises(OSError, match="none.onnx"):
-        taste.load(tmp_path / "none.onnx")
+    for use in (taste.load, lambda path: taste.fit(path, np.zeros((9, 2), np.float32))):
+        with pytest.raises(FileNotFoundError, match="none.onnx"):
+            use(tmp_path / "none.onnx")
+        with pytest.raises(taste.ModelError, match="folder"):
+            use(tmp_path)
     closed = open(__file__)
     closed.close()
-    with pytest.raises((taste.DataError, ValueError, OSError)):
-        detector.score(closed)
+    for use in (detector.score, detector.test, lambda data: taste.fit(model, data)):
+        with pytest.raises(taste.DataError, match="closed file.*test_trouble"):
+            use(closed)
 
 
 def test_other_files_are_no_detectors(model, tmp_path, detector):
-    with pytest.raises(taste.Error):
+    with pytest.raises(taste.Error, match="detector"):
         taste.Detector.from_bytes(model)
-    with pytest.raises(taste.Error):
+    with pytest.raises(taste.Error, match="ONNX"):
         taste.Detector.from_bytes(b"nothing of the kind")
     with pytest.raises(taste.Error, match="already"):
         taste.fit(detector.to_bytes(), np.zeros((100, 2), np.float32))
@@ -87,11 +91,19 @@ def test_other_files_are_no_detectors(model, tmp_path, detector):
         taste.Detector.from_bytes(later)
 
 
-def test_choices_are_named(model, train):
+def test_choices_are_named(model, train, detector):
     for options, words in [
         ({"method": "tast"}, "taste"),
         ({"alpha": 0}, "alpha"),
-        ({"goal": "harms"}, "goal|variant"),
+        ({"goal": "harms"}, "goal=.*harms"),
+        ({"threshold": "exact"}, "threshold=.*exact"),
+        ({"layout": "chw"}, "layout=.*chw"),
+        ({"map": "yes"}, "map="),
+        ({"alpha": "small"}, "alpha='small'"),
+        ({"seed": -1}, "seed=-1"),
+        ({"memory": 0}, "memory=0"),
+        ({"held_out": 0.5}, "held_out=0.5"),
+        ({"batch": 0}, "batch=0"),
         ({"std": 0}, "std"),
         ({"resize": "x"}, "resize"),
         ({"threads": 0}, "threads"),
@@ -100,6 +112,17 @@ def test_choices_are_named(model, train):
     ]:
         with pytest.raises(taste.ChoiceError, match=words):
             taste.fit(model, train, **options)
+    for use, words in [
+        (lambda: detector.score(train, batch=0), "batch=0"),
+        (lambda: detector.test(train, batch_size=-1), "batch_size=-1"),
+        (lambda: detector.test(train, by="a", batch_size=3), "both divide"),
+        (lambda: detector.explain(train, most=0), "most=0"),
+        (lambda: detector.explain(train, samples=[-1]), "samples=-1"),
+        (lambda: detector.with_alpha(2), "alpha"),
+        (lambda: detector.with_goal("x"), "goal"),
+    ]:
+        with pytest.raises(taste.ChoiceError, match=words):
+            use()
     with pytest.raises(taste.DataError, match="calibration samples"):
         taste.fit(model, train[:30])
     with pytest.raises(taste.DataError, match="labels"):
@@ -109,8 +132,8 @@ def test_choices_are_named(model, train):
 
 
 def test_models_that_are_none(train):
-    for model, words in [(7, "int"), (b"", ""), (b"\x00" * 50, "")]:
-        with pytest.raises(taste.Error, match=words):
+    for model, words in [(7, "int"), (b"", "model"), (b"\x00" * 50, "not an ONNX model")]:
+        with pytest.raises(taste.ModelError, match=words):
             taste.fit(model, train)
 
 

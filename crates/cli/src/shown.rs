@@ -7,9 +7,15 @@ use taste_detector::{
     Detector,
     shift::{TestSettings, Tests},
 };
+use taste_monitor::View;
 use taste_report::{Heatmap, Page, Panel, Scale, Section, Tone};
 
-use crate::{explain::as_image, pages, sheet, shift, table::count};
+use crate::{
+    explain::as_image,
+    monitor::{Report, text},
+    pages, sheet, shift,
+    table::count,
+};
 
 /// Something in words, and as a page for a browser.
 #[derive(Clone, Debug)]
@@ -31,6 +37,12 @@ pub fn tests(detector: &Detector, name: &str, settings: &TestSettings, tests: Te
     const TOP: usize = 5;
     let report = shift::Report::new(Path::new(name), settings, tests);
     Shown { text: report.render(detector, TOP), page: html(pages::test(&report, detector, TOP)) }
+}
+
+/// A stream that a detector watches, of which so many samples were counted now, with the folder of its state.
+pub fn monitor(view: View, counted: u64, file: &Path, state: &Path) -> Shown {
+    let report = Report::new(view, counted, file, state);
+    Shown { text: text::render(&report), page: html(pages::monitor(&report)) }
 }
 
 /// Scores beside those of calibration samples.

@@ -142,6 +142,16 @@ impl Batch {
         self
     }
 
+    /// Adds samples that came after these.
+    pub fn append(&mut self, mut more: Self) {
+        self.values.resize_with(self.values.len().max(more.values.len()), Vec::new);
+        for (values, own) in self.values.iter_mut().zip(&mut more.values) {
+            values.append(own);
+        }
+        self.flags.append(&mut more.flags);
+        self.names.append(&mut more.names);
+    }
+
     /// How many samples.
     pub fn len(&self) -> usize {
         self.flags.len()

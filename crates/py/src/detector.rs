@@ -48,7 +48,12 @@ impl Detector {
         &self.engine.inner
     }
 
-    fn scorer(&self, map: bool, prediction: bool) -> Result<Arc<Scorer>, Error> {
+    /// The SHA-256 of the file.
+    pub(crate) fn sha256(&self) -> Result<String, Error> {
+        Ok(taste_onnx::sha256(&self.inner.to_bytes()?))
+    }
+
+    pub(crate) fn scorer(&self, map: bool, prediction: bool) -> Result<Arc<Scorer>, Error> {
         self.scorers.with(|scorers| {
             if let Some(scorer) = scorers.get(&(map, prediction)) {
                 return Ok(scorer.clone());
@@ -70,7 +75,7 @@ impl Detector {
     }
 
     /// Scores data a part at a time; arrays that are as the model takes them are not copied.
-    fn each(
+    pub(crate) fn each(
         &self,
         data: &Data<'_>,
         options: &Options,

@@ -1,5 +1,7 @@
 //! Errors as exceptions of `taste_ood`, one class for each kind.
 
+use std::io;
+
 use pyo3::{
     exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError},
     prelude::*,
@@ -20,12 +22,32 @@ pub(crate) fn raise(error: &Error) -> PyErr {
             taste_engine::ErrorKind::Request | taste_engine::ErrorKind::EveryClass => {
                 of_class("ChoiceError", &text)
             }
-            taste_engine::ErrorKind::File if text.contains("No such file") => {
-                PyFileNotFoundError::new_err(text)
-            }
-            _ => of_class("ModelError", &text),
+            _ => match refused_by_system(engine) {
+                Some(io::ErrorKind::NotFound) => PyFileNotFoundError::new_err(text),
+                Some(_) => PyOSError::new_err(text),
+                None => of_class("ModelError", &text),
+            },
         },
         other => of_class(class(other.kind()), &text),
+    }
+}
+
+/// What the operating system said, if it was that which refused.
+fn refused_by_system(error: &dyn std::error::Error) -> Option<io::ErrorKind> {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind).next()
+}
+
+/// An exception for an error of a monitor.
+pub(crate) fn raise_monitor(error: &taste_monitor::Error) -> PyErr {
+    let text = error.to_string();
+    match error.kind() {
+        taste_monitor::ErrorKind::Input | taste_monitor::ErrorKind::Mismatch => choice(&text),
+        taste_monitor::ErrorKind::SeenByModel => of_class(
+            "DetectorError",
+            &format!("{text} (fit with calibration=, or monitor with recalibrate= or optimism=)"),
+        ),
+        _ => PyOSError::new_err(text),
     }
 }
 
@@ -58,7 +80,7 @@ pub(crate) fn choice(text: &str) -> PyErr {
     of_class("ChoiceError", text)
 }
 
-/// A detector that can't be read.
+/// Data that can't be read.
 pub(crate) fn data(text: &str) -> PyErr {
     of_class("DataError", text)
 }
@@ -74,11 +96,29 @@ fn of_class(name: &str, text: &str) -> PyErr {
     })
 }
 
-/// Something that was written as JSON by `taste_ood` itself.
+/// Something that was written as JSON by `taste_ood` itself, of the arguments of a call.
 pub(crate) fn json<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| {
+        let argument = culprit::<T>(text).unwrap_or_else(|| what.to_owned());
         let words = e.to_string();
         let words = words.split(" at line").next().unwrap_or_default();
-        choice(&format!("{what}: {words}"))
+        choice(&format!("{argument}=: {words}"))
+    })
+}
+
+/// The argument that can't be read, by its name in Python.
+fn culprit<T: serde::de::DeserializeOwned>(text: &str) -> Option<String> {
+    let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let fails = |name: &String| {
+        let alone = serde_json::Map::from_iter([(name.clone(), all[name].clone())]);
+        let read = serde_json::from_value::<T>(alone.into());
+        read.is_err_and(|e| !e.to_string().starts_with("missing field"))
+    };
+    let name = all.keys().find(|name| fails(name))?;
+    Some(match name.as_str() {
+        "rule" => "threshold".to_owned(),
+        "may_keep_rows" => "keep_rows".to_owned(),
+        "classes" => "class_names".to_owned(),
+        _ => name.clone(),
     })
 }

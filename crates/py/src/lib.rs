@@ -10,6 +10,7 @@ mod evaluate;
 mod fit;
 mod given;
 mod model;
+mod monitor;
 mod passes;
 mod table;
 mod watch;
@@ -28,6 +29,7 @@ mod _taste {
         evaluate::evaluate,
         fit::fit,
         model::Model,
+        monitor::Monitor,
         passes::{Plan, State, fit_passes, gather},
         table::write_table,
     };

@@ -3,7 +3,7 @@
 mod outbound;
 mod sources;
 mod standard;
-mod text;
+pub(crate) mod text;
 
 use std::{fs, path::Path};
 
@@ -31,6 +31,12 @@ pub(crate) struct Report<'a> {
     pub(crate) counted: u64,
     #[serde(flatten)]
     pub(crate) view: View,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(view: View, counted: u64, file: &'a Path, state: &'a Path) -> Self {
+        Self { event: "summary", file, state, counted, view }
+    }
 }
 
 pub(crate) fn run(args: &MonitorArgs) -> Result<Outcome> {
@@ -183,13 +189,7 @@ impl Session<'_> {
         self.outbound.deliver_all(&mut self.monitor)?;
         let view = self.monitor.view();
         let stands = view.standing().is_some();
-        let report = Report {
-            event: "summary",
-            file: &self.args.with.detector,
-            state: &self.args.state,
-            counted: self.counted,
-            view,
-        };
+        let report = Report::new(view, self.counted, &self.args.with.detector, &self.args.state);
         match (self.args.with.json, self.is_endless()) {
             (true, true) => line(&report)?,
             (true, false) => print_json(&report)?,

@@ -8,7 +8,7 @@ use crate::table::{Table, count, grouped, percent};
 /// Samples and reasons that are named for an alarm.
 const NAMED: usize = 3;
 
-pub(super) fn render(report: &Report<'_>) -> String {
+pub(crate) fn render(report: &Report<'_>) -> String {
     let view = &report.view;
     let mut facts = Table::default();
     facts.row([
