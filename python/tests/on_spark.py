@@ -89,7 +89,7 @@ def fit_and_score(session, what, model, frame, table, key, columns, want):
 
 
 Gather, Score = on_spark._Gather, on_spark._Score
-builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.enabled", "false")
+builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
 builder = builder.config("spark.executor.pyspark.memory", "1g").config("spark.task.maxFailures", "8")
 builder = builder.remote("local-cluster[2,1,1024]") if CONNECT else builder.master("local-cluster[2,1,1024]")
 session = builder.getOrCreate()

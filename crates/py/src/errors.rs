@@ -33,7 +33,7 @@ pub(crate) fn raise(error: &Error) -> PyErr {
 }
 
 /// What the operating system said, if it was that which refused.
-fn refused_by_system(error: &dyn std::error::Error) -> Option<io::ErrorKind> {
+fn refused_by_system(error: &(dyn std::error::Error + 'static)) -> Option<io::ErrorKind> {
     let chain = std::iter::successors(Some(error), |error| error.source());
     chain.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind).next()
 }
