@@ -54,24 +54,58 @@ impl Finish<'_> {
         spaced::store(isa, self.output, at, ops.len(), &sums);
     }
 
-    /// Writes numbers of a channel to an entry and every `step`-th behind it.
+    /// Writes numbers of a channel to an entry and every `step`-th behind it, as far as there are such.
     pub(crate) fn scalars(&mut self, channel: usize, at: usize, step: usize, sums: &[f32]) {
-        let places = (at..self.output.len()).step_by(step);
-        for (at, &sum) in places.zip(sums) {
-            let number = |numbers: &Numbers<'_>| match numbers {
-                Numbers::Entries(n) => n[self.offset + at],
-                Numbers::Channels(n) => n[channel],
-            };
-            let mut value = sum;
-            for step in self.after {
-                value = match step {
-                    After::Add(n) => value + number(n),
-                    After::Mul(n) => value * number(n),
-                    After::Relu if value < 0.0 => 0.0,
-                    After::Relu => value,
-                };
+        // Step by step over a few numbers rather than number by number: such loops become vector instructions.
+        let mut values = [0.0; FEW];
+        for (part, sums) in sums.chunks(FEW).enumerate() {
+            let first = at + part * FEW * step;
+            let values = &mut values[..sums.len()];
+            values.copy_from_slice(sums);
+            for after in self.after {
+                match after {
+                    After::Add(n) => self.combine(n, channel, first, step, values, |v, n| v + n),
+                    After::Mul(n) => self.combine(n, channel, first, step, values, |v, n| v * n),
+                    After::Relu => {
+                        for value in &mut *values {
+                            *value = if *value < 0.0 { 0.0 } else { *value };
+                        }
+                    }
+                }
             }
-            self.output[at] = value;
+            let places = self.output.iter_mut().skip(first).step_by(step);
+            for (place, &value) in places.zip(&*values) {
+                *place = value;
+            }
+        }
+    }
+
+    #[inline]
+    fn combine(
+        &self,
+        numbers: &Numbers<'_>,
+        channel: usize,
+        first: usize,
+        step: usize,
+        values: &mut [f32],
+        f: impl Fn(f32, f32) -> f32,
+    ) {
+        match numbers {
+            Numbers::Channels(n) => {
+                let n = n[channel];
+                values.iter_mut().for_each(|v| *v = f(*v, n));
+            }
+            Numbers::Entries(n) => {
+                let n = n.get(self.offset + first..).unwrap_or_default();
+                if step == 1 {
+                    values.iter_mut().zip(n).for_each(|(v, &n)| *v = f(*v, n));
+                } else {
+                    values.iter_mut().zip(n.iter().step_by(step)).for_each(|(v, &n)| *v = f(*v, n));
+                }
+            }
         }
     }
 }
+
+/// How many numbers are finished at once.
+const FEW: usize = 64;

@@ -17,13 +17,28 @@ impl Graph {
         bind: &[(Id, Id)],
         outputs: &[Id],
     ) -> Result<Vec<Id>, OpError> {
+        self.absorb_with(other, bind, outputs, &mut |_, _, _| Ok(None))
+    }
+
+    /// [`Self::absorb`], with values of this graph in place of single arguments too: `instead` is asked for each node and
+    /// position.
+    pub fn absorb_with(
+        &mut self,
+        other: &Self,
+        bind: &[(Id, Id)],
+        outputs: &[Id],
+        instead: &mut dyn FnMut(&mut Self, usize, usize) -> Result<Option<Id>, OpError>,
+    ) -> Result<Vec<Id>, OpError> {
         let batch = self.bound_batch(other, bind)?;
         self.count_stored(other.stored_len());
         let mut here: HashMap<Id, Id> = bind.iter().copied().collect();
         let bound: Vec<Id> = bind.iter().map(|b| b.0).collect();
         for n in other.ancestors(outputs, &bound) {
             let node = &other.nodes()[n];
-            let args: Vec<Id> = node.args.iter().map(|a| here[a]).collect();
+            let args = node.args.iter().enumerate();
+            let args: Vec<Id> = args
+                .map(|(position, a)| Ok(instead(self, n, position)?.unwrap_or(here[a])))
+                .collect::<Result<_, OpError>>()?;
             self.set_label(node.label.as_deref());
             let results = if let Some(input) = downcast::<Input>(&*node.op) {
                 Err(OpError::invalid(format!("nothing is bound to input {:?}", input.name)))

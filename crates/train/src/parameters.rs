@@ -1,7 +1,7 @@
 //! The weights of a network.
 
 use ndarray::{ArrayD, IxDyn};
-use taste_stats::random::Random;
+use taste_stats::random::{GOLDEN, Random, mix};
 
 use crate::network::Start;
 
@@ -44,6 +44,16 @@ impl Parameters {
         Self { entries }
     }
 
+    /// With those of another network in place of its own, where names and shapes are the same.
+    pub(crate) fn with(mut self, others: &Self) -> Self {
+        for (name, values) in &mut self.entries {
+            if let Some(other) = others.get(name).filter(|o| o.shape() == values.shape()) {
+                values.assign(other);
+            }
+        }
+        self
+    }
+
     /// A weight by name.
     pub fn get(&self, name: &str) -> Option<&ArrayD<f32>> {
         self.entries.iter().find(|e| e.0 == name).map(|e| &e.1)
@@ -52,6 +62,13 @@ impl Parameters {
     /// The weights with their names, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ArrayD<f32>)> {
         self.entries.iter().map(|(name, values)| (name.as_str(), values))
+    }
+
+    /// The same for the same weights alone.
+    pub(crate) fn fingerprint(&self) -> String {
+        let bits = self.entries.iter().flat_map(|e| e.1.iter().map(|v| v.to_bits()));
+        let hash = bits.fold(0, |hash: u64, bits| mix(hash.wrapping_add(GOLDEN) ^ u64::from(bits)));
+        format!("{} of them, {hash:016x}", self.count())
     }
 
     /// How many weights there are, counted by entry.

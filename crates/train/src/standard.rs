@@ -58,6 +58,12 @@ impl Standard {
         Ok(Self { deviation: shaped(deviation)?, inverse: shaped(inverse)?, mean: shaped(mean)? })
     }
 
+    /// Leaves samples as they are.
+    pub(crate) fn none() -> Self {
+        let [zero, one] = [0.0, 1.0].map(|v| ArrayD::from_elem(IxDyn(&[]), v));
+        Self { mean: zero, deviation: one.clone(), inverse: one }
+    }
+
     /// Of targets, by column.
     pub(crate) fn of_rows(rows: &ArrayD<f32>) -> Result<Self, Error> {
         Self::of(&InMemory::new("targets", rows.clone()))

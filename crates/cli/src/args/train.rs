@@ -80,11 +80,16 @@ pub(crate) struct ScoreTrainingArgs {
 Examples:
   taste train classifier --data mnist/train-images-idx3-ubyte.gz \\
       --test mnist/t10k-images-idx3-ubyte.gz --out classifier.onnx
-  taste train classifier --data table.csv --labels species --out classifier.onnx")]
+  taste train classifier --data table.csv --labels species --out classifier.onnx
+  taste train classifier --start resnet18.onnx --data photos/ --out tuned.onnx")]
 pub(crate) struct ClassifierArgs {
     /// The network: auto, mlp, cnn, paper-mnist or resnet20
     #[arg(long, default_value = "auto", help_heading = "Training")]
     pub(crate) network: TaskNetwork,
+    /// Go on from a trained classifier: its weights are tuned, samples are read as it takes them, and if it tells another
+    /// number of classes apart, its last linear layer gives way to a new one
+    #[arg(long, value_name = "MODEL.onnx", conflicts_with = "network", help_heading = "Training")]
+    pub(crate) start: Option<PathBuf>,
     /// How many classes [default: as many as there are labels, from 0 to the largest]
     #[arg(long, value_name = "K", help_heading = "Training")]
     pub(crate) classes: Option<usize>,
@@ -132,9 +137,9 @@ pub(crate) struct LearnArgs {
     /// How many samples a step sees [default: by the kind of samples]
     #[arg(long, value_name = "N", help_heading = "Training", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) batch: Option<u32>,
-    /// The rate of Adam, which falls along a cosine
-    #[arg(long, default_value_t = 2e-3, allow_hyphen_values = true, help_heading = "Training")]
-    pub(crate) rate: f64,
+    /// The rate of Adam, which falls along a cosine [default: 0.002, or 0.0002 for a trained network]
+    #[arg(long, allow_hyphen_values = true, help_heading = "Training")]
+    pub(crate) rate: Option<f64>,
     /// Steps in which the rate rises [default: a fiftieth of all]
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub(crate) warm_up: Option<usize>,

@@ -179,7 +179,7 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
         let shape = &detector.manifest().model.sample_shape;
         for entry in entries.list.iter().take(top) {
             let words = format!("{words}, {:+.1} standard errors", entry.statistic);
-            table.row([place(entry, shape), sd(entry.effect), String::new(), words]);
+            table.row([place(entry, shape), small_sd(entry.effect), String::new(), words]);
         }
     }
     table
@@ -206,6 +206,17 @@ fn tested(test: &Quantity) -> (String, String, &'static str) {
 
 fn sd(effect: f64) -> String {
     format!("{} SD", deviations(effect))
+}
+
+/// With two digits that count: a pixel adds little.
+fn small_sd(effect: f64) -> String {
+    let size = effect.abs();
+    if size >= 0.1 || size < 1e-9 {
+        return sd(effect);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 9")]
+    let digits = (-size.log10()).ceil() as usize + 1;
+    format!("{effect:+.digits$} SD")
 }
 
 fn percent_of(share: f64) -> String {

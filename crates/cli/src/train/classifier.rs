@@ -4,14 +4,15 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
-use taste_train::Training;
+use taste_engine::Model;
+use taste_train::{Pretrained, Training};
 
-use crate::args::ClassifierArgs;
+use crate::{args::ClassifierArgs, tell};
 
 use super::{
     outcome::Outcome,
     page,
-    run::{Run, task_length},
+    run::{Length, RATE, Run, task_length},
 };
 
 /// A network has no more classes.
@@ -19,10 +20,13 @@ const MOST_CLASSES: usize = 10_000;
 
 pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     let learn = &args.learn;
-    let others: Vec<&Path> =
-        args.test.as_deref().into_iter().chain(learn.reading.label_file()).collect();
+    let others = [args.test.as_deref(), args.start.as_deref(), learn.reading.label_file()];
+    let others: Vec<&Path> = others.into_iter().flatten().collect();
     let run = Run::new(learn, &others)?;
-    let (data, options) = run.open(|shape| learn.reading.labelled(shape))?;
+    let start = args.start.as_deref().map(Model::open).transpose()?;
+    let wanted = start.as_ref().map(Model::sample_shape).transpose()?.flatten();
+    let (data, options) =
+        run.open(|shape| learn.reading.labelled(shape.or_else(|| wanted.clone())))?;
     let data = learn.reading.with_label_file(data)?;
     let options = Options { sample_shape: Some(data.sample_shape().to_vec()), ..options };
     let test = args.test.as_deref().map(|path| open_alike(path, &data, &options)).transpose()?;
@@ -34,9 +38,22 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     if let Some(test) = &test {
         largest_label(test, classes)?;
     }
-    let network = args.network.build(data.sample_shape(), classes)?;
-    let training = Training::classifier(&network);
-    let fitted = run.train(training, task_length(&network), 0.0, |t| t.run_standardized(&data))?;
+    let fitted = match &start {
+        Some(model) => {
+            let start = Pretrained::new(model, data.sample_shape(), classes)?;
+            if start.has_new_head && !learn.engine.quiet {
+                tell(&format!("the last linear layer is new, as there are {classes} classes"));
+            }
+            let training = Training::classifier(&start.network).start(&start.parameters);
+            let length = Length { rate: RATE / 10.0, ..task_length(&start.network) };
+            run.train(training, length, 0.0, |t| t.run_as_they_are(&data))?
+        }
+        None => {
+            let network = args.network.build(data.sample_shape(), classes)?;
+            let training = Training::classifier(&network);
+            run.train(training, task_length(&network), 0.0, |t| t.run_standardized(&data))?
+        }
+    };
     let tested = test.map(|test| fitted.test(&test, &run.backend, run.threads)).transpose()?;
     let outcome = Outcome::of_task("classifier", &fitted, learn, tested);
     let page = learn.report.as_ref().map(|_| page::of_task(&outcome));

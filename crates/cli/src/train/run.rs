@@ -25,7 +25,11 @@ use super::outcome::Outcome;
 pub(super) struct Length {
     pub(super) steps: usize,
     pub(super) batch: usize,
+    pub(super) rate: f64,
 }
+
+/// The rate of networks that start from random weights.
+pub(super) const RATE: f64 = 2e-3;
 
 /// A run that was asked for, checked as far as that goes without data.
 pub(super) struct Run<'a> {
@@ -92,7 +96,7 @@ impl<'a> Run<'a> {
         let mut training = training
             .steps(steps)
             .batch(batch)
-            .rate(args.rate)
+            .rate(args.rate.unwrap_or(length.rate))
             .warm_up(args.warm_up.unwrap_or(steps / 50))
             .decay(Decay::Cosine)
             .weight_decay(args.weight_decay)
@@ -164,8 +168,6 @@ fn whole(asked: Option<u32>, default: usize) -> usize {
 
 /// How long a classifier or regressor learns.
 pub(super) fn task_length(network: &Network) -> Length {
-    match network.sample_shape().len() {
-        3 => Length { steps: 2000, batch: 64 },
-        _ => Length { steps: 2000, batch: 128 },
-    }
+    let batch = if network.sample_shape().len() == 3 { 64 } else { 128 };
+    Length { steps: 2000, batch, rate: RATE }
 }

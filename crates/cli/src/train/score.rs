@@ -10,7 +10,7 @@ use crate::args::ScoreTrainingArgs;
 use super::{
     outcome::Outcome,
     page,
-    run::{Length, Run},
+    run::{Length, RATE, Run},
 };
 
 /// The deviation of the noise, unless something else is asked for.
@@ -31,11 +31,12 @@ pub(super) fn run(args: &ScoreTrainingArgs) -> Result<()> {
     };
     let network = args.network.build(shape, level)?;
     let training = training(args, &network);
-    let length = if shape.len() == 3 {
-        Length { steps: taste_train::fields::IMAGE_STEPS, batch: taste_train::fields::IMAGE_BATCH }
+    let (steps, batch) = if shape.len() == 3 {
+        (taste_train::fields::IMAGE_STEPS, taste_train::fields::IMAGE_BATCH)
     } else {
-        Length { steps: 2000, batch: 128 }
+        (2000, 128)
     };
+    let length = Length { steps, batch, rate: RATE };
     let fitted = run.train(training, length, 0.995, |t| t.run_standardized(&data))?;
     let levels = fitted.levels(&run.backend, run.threads)?;
     let sliced = fitted.trained().sliced(&run.backend, run.threads)?;

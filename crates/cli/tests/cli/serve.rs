@@ -145,7 +145,7 @@ fn scores_are_those_of_the_command_and_the_service_ends_in_order() {
 fn kills_lose_nothing_that_was_answered_and_count_nothing_twice() {
     let kills: usize = std::env::var("TASTE_KILLS").map_or(6, |n| n.parse().unwrap());
     let place = calibrated();
-    let rows = samples(4000, 0.0, 17);
+    let rows = samples(2000 * kills, 0.0, 17);
     let (mut next, mut answered) = (0usize, 0usize);
     let mut seed = 5u64;
     for _ in 0..kills {

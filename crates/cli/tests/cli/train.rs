@@ -265,6 +265,26 @@ fn a_classifier_remembers_how_its_samples_were_read() {
     assert!(!place.ok(&format!("{fit} --raw --mean 50,0")).err.contains("learned from"));
 }
 
+#[test]
+fn a_classifier_goes_on_from_another() {
+    let place = table(400);
+    let data = "--data table.csv --label class --exclude price";
+    place.ok(&format!(
+        "train classifier {data} --mean 50,0 --std 10,0.01 --steps 60 --out c.onnx -q"
+    ));
+    let tune =
+        format!("train classifier {data} --mean 50,0 --std 10,0.01 --start c.onnx --steps 60");
+    let tuned = place.json(&format!("{tune} --out t.onnx --json -q"));
+    assert!(tuned["held_out"]["accuracy"].as_f64().unwrap() > 0.9, "{tuned}");
+    let said = place.ok(&format!("{tune} --classes 3 --out three.onnx"));
+    assert!(
+        said.err.contains("the last linear layer is new, as there are 3 classes"),
+        "{}",
+        said.err
+    );
+    place.fails(&format!("{tune} --network mlp --out t.onnx"), "'--network <NETWORK>'");
+}
+
 /// Starts a run, kills it once it has kept something, and returns how long it ran.
 fn killed(place: &Place, arguments: &str, checkpoint: &str) {
     let mut run = Command::new(env!("CARGO_BIN_EXE_taste"))

@@ -181,16 +181,8 @@ fn of_set(page: &mut Page, name: &str, found: &[Found], pictures: &Pictures) -> 
     page.table(table);
     for (place, short) in [(0, "paper"), (3, "evidence")] {
         let found = &found[place];
-        let shown: Result<Vec<(usize, Array2<f32>)>, Error> = found
-            .shown
-            .iter()
-            .map(|(i, map)| {
-                let map = Array2::from_shape_vec(found.size, map.clone());
-                Ok((*i, map.map_err(|e| refused(e.to_string()))?))
-            })
-            .collect();
         let title = format!("{name}: {}", ways()[place].name);
-        let figure = pictures.panels(&shown?, found.threshold, &title)?.pixel(4);
+        let figure = pictures.panels(&found.shown, found.size, found.threshold, &title)?.pixel(4);
         let caption = "A good picture and one with every kind of defect, the map, what lies above the upper 1 % of the \
                        pixels of good pictures, and the square.";
         page.figure(format!("{name}-{short}"), &figure, caption)?;

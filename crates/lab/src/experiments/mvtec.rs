@@ -1,13 +1,13 @@
 //! `MVTec` AD: where the maps of the paper, and evidence maps, see the defects of products.
 
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use taste_choice::Choice;
 use taste_engine::{Model, Request};
 use taste_stats::{beta_binomial, quantile::Quantile};
 
 use super::pictures::{Category, Located, Way, categories, columns, detector, maps, measure};
-use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted, error::refused};
+use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     choice: Choice {
@@ -196,16 +196,8 @@ fn of_category(
     page.table(table);
     for (place, short) in [(1, "paper"), (5, "evidence")] {
         let found = &found[place];
-        let shown: Result<Vec<(usize, Array2<f32>)>, Error> = found
-            .shown
-            .iter()
-            .map(|(i, map)| {
-                let map = Array2::from_shape_vec(found.size, map.clone());
-                Ok((*i, map.map_err(|e| refused(e.to_string()))?))
-            })
-            .collect();
         let title = format!("{name}: {}", ways()[place].name);
-        let figure = category.test.panels(&shown?, found.threshold, &title)?;
+        let figure = category.test.panels(&found.shown, found.size, found.threshold, &title)?;
         page.figure(
             format!("{name}-{short}"),
             &figure,

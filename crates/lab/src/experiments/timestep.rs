@@ -171,8 +171,9 @@ fn page(
         ],
     );
     for (set, of) in sets {
-        for ((t, _), found) in times.iter().zip(found) {
-            let l = of(found);
+        let located: Vec<(u32, &Located)> =
+            times.iter().zip(found).map(|(time, f)| (time.0, of(f))).collect();
+        for (t, l) in &located {
             let numbers = [
                 l.pixel_auroc,
                 l.pixel_auroc_truncated,
@@ -185,37 +186,46 @@ fn page(
             let first = [Cell::from(set), Cell::from(*t as usize)];
             table.row(first.into_iter().chain(numbers.map(|v| Cell::from((v, 3)))));
         }
-        let series = |name: &str, number: fn(&Located) -> f64| {
-            let points = times.iter().zip(found).map(|((t, _), f)| (f64::from(*t), number(of(f))));
-            Series::new(name, points.collect::<Vec<_>>()).markers()
-        };
-        let figure = Lines::new(format!("{set}: metrics against the diffusion time"))
-            .axes("t", "metric")
-            .series(series("pixel AUROC", |l| l.pixel_auroc))
-            .series(series("pixel AUROC, FPR ≤ .3", |l| l.pixel_auroc_truncated).dashed())
-            .series(series("AUPRO (FPR ≤ .3)", |l| l.overlap))
-            .series(series("pixel AP", |l| l.pixel_precision))
-            .series(series("image AUROC", |l| l.image_auroc));
-        page.figure(set, &figure, format!("Maps of {set}."))?;
-        let trend = |number: fn(&Located) -> f64| {
-            let t: Vec<f64> = times.iter().map(|t| f64::from(t.0)).collect();
-            spearman(&t, &found.iter().map(|f| number(of(f))).collect::<Vec<_>>())
-                .unwrap_or(f64::NAN)
-        };
-        let (auroc, overlap) = (trend(|l| l.pixel_auroc), trend(|l| l.overlap));
-        page.claim(
-            format!("{set}: pixel AUROC and AUPRO fall with t"),
-            Verdict::of(auroc <= -0.6 && overlap <= -0.6),
-            format!("rank correlations with t {auroc:+.2} and {overlap:+.2}"),
-        );
-        let precision = trend(|l| l.pixel_precision);
-        page.claim(
-            format!("{set}: average precision rises with t"),
-            Verdict::of(precision >= 0.6),
-            format!("rank correlation with t {precision:+.2}"),
-        );
+        page.figure(set, &curves(set, &located), format!("Maps of {set}."))?;
+        claims(&mut page, set, &located);
     }
     page.table(table);
     page.fact("models", format!("{PRODUCTS} and {SMALL}; {DDPM}"));
     Ok(page)
+}
+
+/// The metrics of a set against the diffusion time.
+fn curves(set: &str, located: &[(u32, &Located)]) -> Lines {
+    let series = |name: &str, number: fn(&Located) -> f64| {
+        let points = located.iter().map(|(t, l)| (f64::from(*t), number(l)));
+        Series::new(name, points.collect::<Vec<_>>()).markers()
+    };
+    Lines::new(format!("{set}: metrics against the diffusion time"))
+        .axes("t", "metric")
+        .series(series("pixel AUROC", |l| l.pixel_auroc))
+        .series(series("pixel AUROC, FPR ≤ .3", |l| l.pixel_auroc_truncated).dashed())
+        .series(series("AUPRO (FPR ≤ .3)", |l| l.overlap))
+        .series(series("pixel AP", |l| l.pixel_precision))
+        .series(series("image AUROC", |l| l.image_auroc))
+}
+
+/// What the paper says of the metrics of a set.
+fn claims(page: &mut Page, set: &str, located: &[(u32, &Located)]) {
+    let times: Vec<f64> = located.iter().map(|l| f64::from(l.0)).collect();
+    let trend = |number: fn(&Located) -> f64| {
+        let numbers: Vec<f64> = located.iter().map(|l| number(l.1)).collect();
+        spearman(&times, &numbers).unwrap_or(f64::NAN)
+    };
+    let (auroc, overlap) = (trend(|l| l.pixel_auroc), trend(|l| l.overlap));
+    page.claim(
+        format!("{set}: pixel AUROC and AUPRO fall with t"),
+        Verdict::of(auroc <= -0.6 && overlap <= -0.6),
+        format!("rank correlations with t {auroc:+.2} and {overlap:+.2}"),
+    );
+    let precision = trend(|l| l.pixel_precision);
+    page.claim(
+        format!("{set}: average precision rises with t"),
+        Verdict::of(precision >= 0.6),
+        format!("rank correlation with t {precision:+.2}"),
+    );
 }

@@ -106,8 +106,11 @@ pub(super) fn evidence_in_time(view: &View) -> String {
     };
     let busiest = spans.iter().map(|s| s.samples).max().unwrap_or(0);
     let finding = format!(
-        "{} spans of time with samples, at most {} samples in one.",
-        count(spans.len() as u64),
+        "{} with samples, at most {} samples in one.",
+        match spans.len() {
+            1 => "One span of time".to_owned(),
+            n => format!("{} spans of time", count(n as u64)),
+        },
         count(busiest)
     );
     let rows = thinned(spans)

@@ -11,7 +11,7 @@ use taste_engine::Backend;
 use taste_stein::fields::spectrum;
 
 use crate::{
-    Augment, Decay, Error, Fitted, Network, Trained, Watch,
+    Augment, Decay, Error, Fitted, Network, Parameters, Trained, Watch,
     error::request,
     noise::{Diffusion, Noise},
     standard::Standard,
@@ -34,6 +34,7 @@ enum Goal {
 pub struct Training<'a> {
     network: &'a Network,
     goal: Goal,
+    start: Option<&'a Parameters>,
     steps: usize,
     batch: usize,
     rate: f64,
@@ -58,6 +59,7 @@ impl<'a> Training<'a> {
         Self {
             network,
             goal,
+            start: None,
             steps: 1000,
             batch: 128,
             rate: 1e-3,
@@ -106,6 +108,13 @@ impl<'a> Training<'a> {
     /// A diffusion model ε(x, t) of so many steps (Ho and others 2020). The network is conditioned on the step.
     pub fn diffusion(network: &'a Network, diffusion: Diffusion, steps: usize) -> Self {
         Self::new(network, Goal::Noise(Noise::Steps(diffusion, steps)))
+    }
+
+    /// Starts from these weights, by name; what they do not have is drawn.
+    #[must_use]
+    pub fn start(mut self, weights: &'a Parameters) -> Self {
+        self.start = Some(weights);
+        self
     }
 
     /// How many steps; 1,000 by default.
@@ -272,6 +281,12 @@ impl<'a> Training<'a> {
         }
         let wanted = Wanted::Numbers(targets);
         self.train(Table::read(samples, self.network.sample_shape(), wanted, self.memory)?)
+    }
+
+    /// Trains on samples as they are, which is how a network that was trained before wants them.
+    pub fn run_as_they_are(&self, samples: &dyn Samples) -> Result<Fitted, Error> {
+        let trained = self.run(samples)?;
+        Ok(Fitted { standard: Standard::none(), trained, spectrum: None, answers: None })
     }
 
     /// Trains on samples brought to mean 0 and deviation 1, which the result takes as they are: every column of a

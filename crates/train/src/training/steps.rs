@@ -54,6 +54,7 @@ impl Training<'_> {
         let entries = [
             ("network", format!("{:?}", self.network)),
             ("goal", format!("{:?}", self.goal)),
+            ("first weights", self.start.map_or_else(String::new, Parameters::fingerprint)),
             ("batch", self.batch.to_string()),
             ("rate, warm-up, decay and steps", format!("{schedule:?}")),
             ("weight decay, clipping and average", format!("{update:?}")),
@@ -115,7 +116,10 @@ impl<'r> Run<'r> {
         } else {
             None
         };
-        let first = network.parameters(weight_seed(seed))?;
+        let mut first = network.parameters(weight_seed(seed))?;
+        if let Some(start) = training.start {
+            first = first.with(start);
+        }
         let mut state = State::new(&first, training.average.is_some());
         let checkpoint = training
             .checkpoint

@@ -2,6 +2,7 @@
 
 mod common;
 mod matching;
+mod pretrained;
 mod resuming;
 mod scores;
 mod tasks;

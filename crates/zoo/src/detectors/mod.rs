@@ -1,6 +1,8 @@
 //! One file and one line in [`DETECTORS`] each; see `docs/adding-a-detector.md`.
 
 mod gaussians;
+mod of_logits;
+mod shaped;
 mod shared;
 
 use taste_detector::Family;

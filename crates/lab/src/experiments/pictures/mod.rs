@@ -9,7 +9,7 @@ mod ways;
 use ndarray::{Array2, ArrayD, ArrayView3, Axis, Ix3};
 use taste_report::{Heatmap, Image, Panel, Scale};
 
-use crate::Error;
+use crate::{Error, error::refused};
 
 pub(super) use category::{Category, categories};
 pub(super) use defects::{DEFECTS, marked};
@@ -45,10 +45,11 @@ impl Pictures {
         (0..self.of.len()).filter(is_first).collect()
     }
 
-    /// Some pictures, each with its map, what lies above a threshold, and the marked places.
+    /// Some pictures, each with its map of a size, row by row, what lies above a threshold, and the marked places.
     pub(super) fn panels(
         &self,
-        shown: &[(usize, Array2<f32>)],
+        shown: &[(usize, Vec<f32>)],
+        size: (usize, usize),
         threshold: f64,
         title: &str,
     ) -> Result<Heatmap, Error> {
@@ -57,6 +58,8 @@ impl Pictures {
         let mut panels = Vec::new();
         for (at, map) in shown {
             let Some(view) = self.picture(*at) else { continue };
+            let map = Array2::from_shape_vec(size, map.clone());
+            let map = map.map_err(|e| refused(e.to_string()))?;
             let image = Image::from_sample(&view, 0.0, 1.0)?;
             let Picture { kind, mask } = &self.of[*at];
             let outlined = |values: Array2<f32>, threshold: f64| {
