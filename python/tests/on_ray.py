@@ -5,6 +5,7 @@ on_ray.py [ROWS]
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -19,14 +20,16 @@ from ray.cluster_utils import Cluster
 
 import taste_ood as taste
 from taste_ood import ray as on_ray
-from conftest import moons, network, trained
+from moons import moons, network, trained
 
 numbers = [int(a) for a in sys.argv[1:] if a.isdigit()]
 ROWS = numbers[0] if numbers else 200_000
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+NODE = {"num_cpus": 1, "object_store_memory": 256 << 20}
+cluster = Cluster(initialize_head=True, head_node_args=NODE)
+nodes = [cluster.add_node(**NODE) for _ in range(2)]
 cluster.wait_for_nodes()
-ray.init(address=cluster.address, runtime_env={"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}})
+places = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+ray.init(address=cluster.address, runtime_env={"env_vars": {"PYTHONPATH": places}})
 ray.data.DataContext.get_current().enable_progress_bars = False
 
 x, _ = moons(ROWS, 3)

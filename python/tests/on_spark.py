@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 import taste_ood as taste
 from taste_ood import spark as on_spark
-from conftest import moons, network, trained
+from moons import moons, network, trained
 
 numbers = [int(a) for a in sys.argv[1:] if a.isdigit()]
 ROWS, IMAGES = (*numbers, *(20_000, 2_000)[len(numbers) :])

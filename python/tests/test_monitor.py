@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import taste_ood as taste
-from conftest import moons
+from moons import moons
 
 
 @pytest.fixture(scope="module")

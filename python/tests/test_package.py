@@ -107,7 +107,7 @@ def test_evaluation_ranks_sets(detector, fresh, shifted, labels, train):
 
 
 def test_labels_of_calibration_samples_give_estimates(model, train, fresh, labels):
-    from conftest import moons
+    from moons import moons
 
     calibration, truth = moons(1500, 8)
     # An estimate needs wrong answers to learn from.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import taste_ood as taste
-from conftest import moons, trained
+from moons import moons, trained
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import taste_ood as taste
-from conftest import network, trained
+from moons import network, trained
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +155,7 @@ def test_interrupts_stop_a_fit_and_leave_nothing(tmp_path):
         """
         import sys, numpy as np, taste_ood as taste
         sys.path.insert(0, sys.argv[1])
-        from conftest import network, trained
+        from moons import network, trained
         x = np.random.default_rng(0).normal(size=(2_000_000, 2)).astype(np.float32)
         print("ready", flush=True)
         try:
