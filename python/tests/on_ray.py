@@ -52,7 +52,7 @@ def compare(what: str) -> None:
     off = float(np.max(np.abs(own.score - rows.score) / np.maximum(1, np.abs(rows.score))))
     flags = int((own.flag != rows.flag).sum())
     print(f"{what}: fit {took:.0f} s, {ROWS} rows, each once; scores differ from one machine's by {off:.1e}, flags in {flags}", flush=True)
-    assert off < 1e-6 or flags == 0
+    assert off < 1e-6 and flags == 0
 
 
 compare("three nodes")
