@@ -48,23 +48,30 @@ class Data:
 @contextmanager
 def given(samples: Samples, labels: Labels = None, *, name: str | None = None, what: str = "data") -> Iterator[Data]:
     """Data for the extension module; files that are needed for it are gone at the end."""
+    if is_array(samples) and not is_table(samples):
+        yield _labelled(of_array(samples, what), labels, name, what)
+        return
     with tempfile.TemporaryDirectory(prefix=f"taste-{os.getpid()}-", ignore_cleanup_errors=True) as folder:
-        data = _read(samples, Path(folder), what)
-        data.name = name if name is not None else data.name
-        if isinstance(labels, str):
-            if data.array is not None:
-                raise DataError(f"labels={labels!r} names a column, and {what} is no table")
-            if os.path.isfile(labels):
-                labels = _label_file(labels)
-            else:
-                data.label = labels
-        if labels is not None and not isinstance(labels, str):
-            data.labels = _numbers(labels)
+        data = _labelled(_read(samples, Path(folder), what), labels, name, what)
         try:
             yield data
         except (Exception, KeyboardInterrupt) as error:
             _without(error, folder)
             raise
+
+
+def _labelled(data: Data, labels: Labels, name: str | None, what: str) -> Data:
+    data.name = name if name is not None else data.name
+    if isinstance(labels, str):
+        if data.array is not None:
+            raise DataError(f"labels={labels!r} names a column, and {what} is no table")
+        if os.path.isfile(labels):
+            labels = _label_file(labels)
+        else:
+            data.label = labels
+    if labels is not None and not isinstance(labels, str):
+        data.labels = _numbers(labels)
+    return data
 
 
 def _without(error: BaseException, folder: str) -> None:
