@@ -8,6 +8,8 @@ use crate::{Centre, Precondition};
 const ONE_COLUMN: f64 = 0.9;
 /// Mean residuals of more standard deviations make one look at the score, which kinks of the model do not spoil.
 const KINKS: f64 = 0.5;
+/// A mean score of more standard deviations is that of a score model which does not fit, whatever the mean residual is.
+const OFF: f64 = 0.5;
 /// A probability within this of 1 leaves single precision no residual.
 pub(crate) const SATURATED: f32 = 1e-6;
 
@@ -20,8 +22,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) is_stein: bool,
     pub(crate) columns: Option<&'a [String]>,
     pub(crate) precondition: Precondition,
-    /// The score itself by entry, where the model has kinks.
+    /// The score itself by entry of what residuals are functions of, where mean residuals vanish if the field is right.
     pub(crate) score: Option<&'a Baseline>,
+    /// What residuals are functions of, if it is not the sample.
+    pub(crate) at: Option<&'a str>,
     /// What is taken off residuals.
     pub(crate) centre: Centre,
     /// The smallest and the largest value of every entry.
@@ -56,6 +60,9 @@ pub(crate) fn findings(of: &Evidence<'_>) -> Vec<Finding> {
 fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
     if !of.is_stein {
         return None;
+    }
+    if let Some(found) = mean_score(of) {
+        return Some(found);
     }
     let components = of.components;
     let means = &components.means;
@@ -93,6 +100,33 @@ fn stein_identity(of: &Evidence<'_>) -> Option<Finding> {
         "{verdict}: {name} is {ratio:.1} standard errors from zero ({share:.2} standard deviations){taken}."
     );
     Some(finding("stein identity", level, ratio, message))
+}
+
+/// With the right score, its own mean is zero: that sees a wrong score which kinks or a saturated model hide.
+fn mean_score(of: &Evidence<'_>) -> Option<Finding> {
+    let score = of.score?;
+    let chance = by_chance(score.means.len());
+    let each = score.means.iter().zip(&score.deviations).zip(&score.errors).enumerate();
+    // Where held-out samples do not vary, the score is what rounding makes it.
+    let off = each.filter(|(_, ((mean, deviation), error))| {
+        let far = mean.abs();
+        **deviation > 1e-6 * far && far > OFF * **deviation && far >= chance * **error
+    });
+    let off: Vec<(usize, f64)> = off.map(|(i, ((m, d), _))| (i, (m / d).abs())).collect();
+    let (worst, share) = *off.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let name = match (of.at, of.columns.and_then(|columns| columns.get(worst))) {
+        (Some(tensor), _) => format!("entry {worst} of {tensor:?}"),
+        (None, Some(column)) => format!("the column {column}"),
+        (None, None) => format!("entry {worst}"),
+    };
+    let message = format!(
+        "The score model does not fit the data, and shifts will be missed: its score is not zero in the mean, for {} of {} \
+         entries; for {name} it is {share:.1} standard deviations off. Use a score model that is fitted to the data (gaussian, gmm:10, kde), or \
+         give a ready one samples on the scale that it was made for (score-input).",
+        off.len(),
+        score.means.len(),
+    );
+    Some(finding("stein identity", Level::Warning, share, message))
 }
 
 /// The column whose mean is furthest from zero, in standard errors.

@@ -258,7 +258,7 @@ fn tails(fit: Fit, job: &mut Job<'_>, field: &dyn Field) -> Result<Step, Error> 
         Watch::input("compared", Gather::Rows { most: COMPARED, seed, whole: false }),
     ];
     watches.extend(residual.map.map(|id| Watch::value("map", id, Gather::Moments)));
-    if settings.operator.is_stein() && residual.has_kinks {
+    if settings.operator.is_stein() {
         watches.push(Watch::value(FIELD, residual.terms.field, Gather::Moments));
     }
     if settings.baseline == Centre::Median {
@@ -302,8 +302,7 @@ fn finish(
     let baseline = |name: &str| Baseline::of(seen.moments(name)?).ok_or_else(|| too_few(seen));
     let (components, single) = (baseline("components")?, baseline("single")?);
     let map = if residual.map.is_some() { Some(baseline("map")?) } else { None };
-    let has_score = settings.operator.is_stein() && residual.has_kinks;
-    let score = if has_score { Some(baseline(FIELD)?) } else { None };
+    let score = if settings.operator.is_stein() { Some(baseline(FIELD)?) } else { None };
     let findings = health::findings(&health::Evidence {
         components: &components,
         map: map.as_ref(),
@@ -311,6 +310,7 @@ fn finish(
         columns: fit.data.columns.as_deref(),
         precondition: fit.precondition,
         score: score.as_ref(),
+        at: fit.at.as_deref(),
         centre: settings.baseline,
         ranges: seen.range("ranges")?,
         confidence: match residual.probabilities {

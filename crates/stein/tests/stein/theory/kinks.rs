@@ -84,3 +84,19 @@ fn a_wrong_score_is_not_taken_for_kinks() {
         assert_eq!(found.level, level, "{}", found.message);
     }
 }
+
+/// A saturated network leaves hardly a residual, and no mean of it tells that the score is wrong; the score's own does.
+#[test]
+fn a_wrong_score_is_seen_where_the_model_hides_it() {
+    let model = linear(&[vec![60.0, -45.0], vec![0.0, 0.0]], &[3.0, 0.0]);
+    let data = InMemory::new("p", Mixture::unit(&[0.0; 2]).rows(1000, 54));
+    for (mean, level) in [(0.0, Level::Good), (1.0, Level::Warning)] {
+        let detector =
+            Trial::new(&model, Mixture::unit(&[0.0, mean])).run(&data).expect("a detector");
+        let findings = &detector.manifest().findings;
+        let found = findings.iter().find(|f| f.check == "stein identity").expect("the check");
+        assert_eq!(found.level, level, "{}", found.message);
+        let is_named = found.message.contains("for 1 of 2 entries; for entry 1 ");
+        assert_eq!(is_named, level == Level::Warning, "{}", found.message);
+    }
+}
