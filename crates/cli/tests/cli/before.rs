@@ -58,7 +58,12 @@ fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
         "the answer is constant between steps",
     );
     let run = place.ok("inspect forest_three.onnx");
-    assert!(run.out.contains("no linear layer leads to the output"), "{}", run.out);
+    assert!(run.out.contains("the answer is constant between steps"), "{}", run.out);
+    // What trees give is added up by a linear layer, and before it there are features.
+    let manifest = place
+        .json("fit --model forest_three.onnx --data train.csv --at features -o f.onnx -q --json");
+    assert_eq!(manifest["method"]["name"], "stein");
+    place.ok("fit --model forest_three.onnx --data train.csv --method knn -o k.onnx -q");
 }
 
 #[test]

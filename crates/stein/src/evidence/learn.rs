@@ -85,7 +85,8 @@ impl Subject {
         let has_hidden_layer = match cuts.last() {
             Some(last) => {
                 let shapes = structure(job.draft.graph(), &[last.id], x)?;
-                shapes.get(last.id.index()).is_none_or(|s| *s > Structure::Affine)
+                // What trees answer goes in steps.
+                shapes.get(last.id.index()).is_none_or(|s| *s != Structure::Affine)
             }
             None => true,
         };

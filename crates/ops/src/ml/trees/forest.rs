@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use taste_graph::OpError;
 
+use super::PARTS;
+
 /// Trees deeper than this are not written out, one step a level.
 const DEEPEST: usize = 256;
 
@@ -68,7 +70,12 @@ pub(super) enum Raw {
 pub(super) struct Forest {
     /// Leaves first, then branches.
     pub(super) nodes: Vec<Node>,
+    /// As many as groups have in all; what the last lacks are leaves without weights.
     pub(super) roots: Vec<usize>,
+    /// Trees of the file.
+    pub(super) trees: usize,
+    /// Trees of a group.
+    pub(super) grouped: usize,
     /// Weights by target of each leaf.
     pub(super) leaves: Vec<Vec<(usize, f64)>>,
     pub(super) targets: usize,
@@ -79,11 +86,17 @@ pub(super) struct Forest {
 impl Forest {
     /// Numbers the nodes anew, and checks that they are trees over `features` entries.
     pub(super) fn new(
-        raw: Vec<Raw>,
+        mut raw: Vec<Raw>,
         roots: &[usize],
         features: usize,
         targets: usize,
     ) -> Result<Self, OpError> {
+        let (trees, mut roots) = (roots.len(), roots.to_vec());
+        let groups = (PARTS / targets.max(1)).clamp(1, trees.max(1));
+        let grouped = trees.div_ceil(groups).max(1);
+        let lacking = trees.div_ceil(grouped) * grouped - trees;
+        roots.extend(raw.len()..raw.len() + lacking);
+        raw.extend((0..lacking).map(|_| Raw::Leaf(Vec::new())));
         let mut number = HashMap::with_capacity(raw.len());
         let is_leaf = |n: &&usize| matches!(raw[**n], Raw::Leaf(_));
         let all: Vec<usize> = (0..raw.len()).collect();
@@ -128,7 +141,7 @@ impl Forest {
         if let Some(rule) = nodes.get(leaves.len()).map(|n| n.rule) {
             nodes.iter_mut().take(leaves.len()).for_each(|n| n.rule = rule);
         }
-        let mut forest = Self { nodes, roots, leaves, targets, depth: 0 };
+        let mut forest = Self { nodes, roots, trees, grouped, leaves, targets, depth: 0 };
         forest.depth = forest.measure()?;
         Ok(forest)
     }

@@ -10,6 +10,7 @@ use taste_graph::{Build, DType, Dim, Id, OpError, Tensor};
 
 use crate::{
     compare::{Compare, Logic, Test, Where},
+    functions::matmul,
     gather::{GatherElements, GatherNd},
 };
 use forest::{Forest, Rule};
@@ -20,6 +21,8 @@ use super::pick;
 
 /// Weights of all leaves have at most this many entries.
 const MOST_WEIGHTS: usize = 1 << 27;
+/// What trees give is summed in groups of trees to about this many numbers a sample, which a linear layer adds up.
+pub(super) const PARTS: usize = 256;
 
 /// The nodes of a forest as tables, by the node's number.
 struct Tables {
@@ -142,7 +145,8 @@ impl Forest {
         Ok(at)
     }
 
-    /// The weights of the leaves that samples reach, summed over trees: N × targets.
+    /// The weights of the leaves that samples reach, summed over trees: N × targets. The last step is a linear layer, so that
+    /// what it adds up are the features of the model.
     fn sums(&self, b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
         let count = self.leaves.len();
         if count.checked_mul(self.targets).is_none_or(|n| n > MOST_WEIGHTS) {
@@ -160,17 +164,92 @@ impl Forest {
                 weights[leaf * self.targets + target] += weight;
             }
         }
+        let shape = if self.targets == 1 { vec![count] } else { vec![count, self.targets] };
+        let weights = b.graph_mut().stored(Tensor::floats(&shape, weights)?);
         let reached = self.leaves(b, x)?;
-        if self.targets == 1 {
-            let weights = b.graph_mut().stored(row(&weights)?);
-            let reached = pick(b, weights, reached)?;
-            return b.sum(reached, &[1]);
+        let given = pick(b, weights, reached)?;
+        let (rows, targets) = (b.fact(x).shape[0], Dim::from(self.targets));
+        let groups = self.roots.len() / self.grouped;
+        if groups <= 1 {
+            let sums = b.sum(given, &[1])?;
+            return b.reshape(sums, &[rows, targets]);
         }
-        let weights = Tensor::floats(&[count, self.targets], weights)?;
-        let weights = b.graph_mut().stored(weights);
-        let reached = pick(b, weights, reached)?;
-        let sums = b.sum(reached, &[1])?;
-        let rows = b.fact(x).shape[0];
-        b.reshape(sums, &[rows, Dim::from(self.targets)])
+        let mut parts = given;
+        if self.grouped > 1 {
+            let apart = [rows, Dim::from(groups), Dim::from(self.grouped), targets];
+            let apart = b.reshape(given, &apart)?;
+            parts = b.sum(apart, &[2])?;
+        }
+        let width = groups * self.targets;
+        let parts = b.reshape(parts, &[rows, Dim::from(width)])?;
+        let own =
+            |i: usize| f64::from(u8::from(i / self.targets % self.targets == i % self.targets));
+        let adds = (0..width * self.targets).map(own).collect();
+        let adds = b.graph_mut().stored(Tensor::floats(&[width, self.targets], adds)?);
+        matmul(b, parts, adds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use taste_graph::{Calculus, Fact, Graph};
+
+    use super::{
+        forest::{Node, Raw},
+        *,
+    };
+
+    /// Stumps on two features in turn: 1 + i above the threshold i/100 for target i mod K, else 0.
+    fn stumps(count: usize, targets: usize) -> Forest {
+        let mut raw = Vec::new();
+        for i in 0..count {
+            let (rule, yes) = (Rule::Greater, 3 * i + 1);
+            raw.push(Raw::Branch(Node {
+                feature: i % 2,
+                threshold: i as f64 / 100.0,
+                rule,
+                yes,
+                no: yes + 1,
+                missing_follows: false,
+            }));
+            raw.push(Raw::Leaf(vec![(i % targets, 1.0 + i as f64)]));
+            raw.push(Raw::Leaf(vec![]));
+        }
+        let roots: Vec<usize> = (0..count).map(|i| 3 * i).collect();
+        Forest::new(raw, &roots, 2, targets).expect("trees")
+    }
+
+    #[test]
+    fn trees_in_groups_add_up_to_what_all_of_them_give() {
+        for (count, targets) in [(1, 1), (5, 1), (256, 1), (257, 1), (1000, 3), (7, 200), (4, 300)]
+        {
+            let forest = stumps(count, targets);
+            assert!(forest.trees == count && forest.roots.len().is_multiple_of(forest.grouped));
+            let mut graph = Graph::new();
+            let x = graph.input("x", Fact::float(vec![Dim::BATCH, Dim::from(2)]));
+            let sums = forest.sums(&mut Build::new(&mut graph), x).expect("sums");
+            let rows = vec![0.015, 0.5, 2.0, -1.0, 99.0, 99.0];
+            let feeds = HashMap::from([(x, Tensor::floats(&[3, 2], rows.clone()).expect("rows"))]);
+            let got = graph.eval(&[sums], &feeds, 3).expect("values");
+            let mut want = vec![0.0; 3 * targets];
+            for (sample, row) in rows.chunks(2).enumerate() {
+                for i in (0..count).filter(|i| row[i % 2] > *i as f64 / 100.0) {
+                    want[sample * targets + i % targets] += 1.0 + i as f64;
+                }
+            }
+            let got: Vec<f64> = got[0].as_float().expect("floats").iter().copied().collect();
+            assert_eq!(got, want, "{count} trees, {targets} targets");
+            let layers = graph.nodes().iter().filter(|node| {
+                matches!(node.op.calculus(), Calculus::Bilinear(_)) && !node.op.is_elementwise()
+            });
+            let widths: Vec<usize> =
+                layers.map(|node| graph.fact(node.args[0]).shape[1].at(1)).collect();
+            let groups = forest.roots.len() / forest.grouped;
+            let want = if groups > 1 { vec![groups * targets] } else { vec![] };
+            assert_eq!(widths, want, "{count} trees, {targets} targets");
+            assert!(widths.iter().all(|w| *w <= PARTS));
+        }
     }
 }

@@ -207,7 +207,7 @@ fn finish(
 ) -> Result<Vec<Id>, OpError> {
     let mut sums = forest.sums(&mut r.b, x)?;
     if average {
-        sums = r.b.scale(sums, 1.0 / forest.roots.len().max(1) as f64)?;
+        sums = r.b.scale(sums, 1.0 / forest.trees.max(1) as f64)?;
     }
     if !base.is_empty() {
         check("a base value for every target", forest.targets, base.len())?;
