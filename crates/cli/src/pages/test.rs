@@ -42,6 +42,7 @@ fn tone(shift: &Shift) -> Tone {
         Verdict::Shift => Tone::Alarm,
         Verdict::Negligible => Tone::Warning,
         Verdict::None if words::ordinary(shift).is_some() => Tone::Warning,
+        Verdict::None if words::new_data(shift).is_some() => Tone::Warning,
         Verdict::None => Tone::Ok,
     }
 }
@@ -98,7 +99,8 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
         ("flagged".to_owned(), one::flagged(shift, detector)),
     ];
     rows.extend(shift.estimate.iter().map(|e| ("answers".to_owned(), one::answers(e))));
-    rows.extend(words::ordinary(shift).map(|note| ("note".to_owned(), note)));
+    let notes = words::ordinary(shift).into_iter().chain(words::new_data(shift));
+    rows.extend(notes.map(|note| ("note".to_owned(), note)));
     let figure = levelled(Intervals::new(""), report).row(
         file_name(batch.data.as_ref()),
         shift.effect,
@@ -251,6 +253,7 @@ fn row(name: String, batch: &Tested, estimated: bool) -> Vec<String> {
         Verdict::Shift => "shift",
         Verdict::Negligible => "negligible",
         Verdict::None if words::ordinary(shift).is_some() => "more ordinary",
+        Verdict::None if words::new_data(shift).is_some() => "new data",
         Verdict::None => "–",
     };
     let interval = shift

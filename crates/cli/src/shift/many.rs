@@ -4,7 +4,7 @@ use taste_detector::shift::Verdict;
 
 use super::{
     Report,
-    words::{deviations, interval, named, ordinary, p_value, value},
+    words::{deviations, interval, named, new_data, ordinary, p_value, value},
 };
 use crate::table::{Table, count};
 
@@ -33,6 +33,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
             Verdict::Shift => "shift",
             Verdict::Negligible => "negligible",
             Verdict::None if ordinary(shift).is_some() => "- (more ordinary)",
+            Verdict::None if new_data(shift).is_some() => "- (new data)",
             Verdict::None => "-",
         };
         rows.row([

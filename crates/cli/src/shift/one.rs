@@ -7,7 +7,7 @@ use taste_detector::{
 
 use super::{
     Report,
-    words::{deviations, interval, ordinary, p_value},
+    words::{deviations, interval, new_data, ordinary, p_value},
 };
 use crate::{
     look, sheet,
@@ -36,7 +36,7 @@ pub(super) fn render(
     for line in look::lines(&shift.remarks) {
         facts.row(["data".to_owned(), line]);
     }
-    if let Some(note) = ordinary(shift) {
+    for note in ordinary(shift).into_iter().chain(new_data(shift)) {
         facts.row(["note".to_owned(), note]);
     }
     let mut text = facts.render(0);
@@ -160,8 +160,12 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
             percent_of(stuck.share),
             String::new(),
             format!(
-                "of samples have the value {}; {} of calibration samples",
-                stuck.value,
+                "of samples {}; {} of calibration samples",
+                if stuck.value.is_nan() {
+                    "lack it".to_owned()
+                } else {
+                    format!("have the value {}", stuck.value)
+                },
                 percent_of(stuck.usual_share)
             ),
         ]);

@@ -1,6 +1,6 @@
 //! Numbers and names as they are printed.
 
-use taste_detector::shift::{Note, Shift, Tested};
+use taste_detector::shift::{Kind, Note, Shift, Tested};
 
 /// An effect with its sign; a few digits are enough.
 pub(crate) fn deviations(effect: f64) -> String {
@@ -46,6 +46,22 @@ pub(crate) fn ordinary(shift: &Shift) -> Option<String> {
         (false, false) => return None,
     };
     Some(format!("{what}: no shift, but stuck sensors and saturated outputs look like this"))
+}
+
+/// That data are new where the scores tell no harm, if they are.
+pub(crate) fn new_data(shift: &Shift) -> Option<String> {
+    if !has(shift, Note::NewData) {
+        return None;
+    }
+    let novelty = shift.information.tests.iter().find(|t| t.kind == Kind::Novelty);
+    let far = match novelty {
+        Some(test) if test.effect > 0.0 => format!(" (novelty {} SD)", deviations(test.effect)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "the data differ from the calibration data{far}, and the scores tell no harm: either the model does not use what is \
+         new, or its answers hide it, as those for missing, stuck or far values do; labels of some samples would tell"
+    ))
 }
 
 fn has(shift: &Shift, note: Note) -> bool {

@@ -11,7 +11,7 @@ use taste_stats::{
 };
 
 use super::{
-    Information, Note, Reason, Size, Verdict, columns,
+    Information, Kind, Note, Quantity, Reason, Size, TestSettings, Verdict, columns,
     entries::{Entries, entries},
     information::tests,
     reasons::reasons,
@@ -24,6 +24,8 @@ const DRAWN: usize = 20_000;
 const ENTRIES: usize = 400_000;
 /// A share of repeated samples that is worth a word, if the calibration data have fewer than half of it.
 const REPEATED: f64 = 0.1;
+/// Fewer samples may all have something that is rare.
+const FEW: usize = 20;
 /// An effect that makes samples which are more ordinary worth a word.
 const ORDINARY: f64 = -0.1;
 
@@ -101,7 +103,7 @@ impl Shift {
     }
 
     /// Sets the verdict, and what follows from it.
-    pub(super) fn judge(&mut self, verdict: Verdict, ordinary: bool) {
+    pub(super) fn judge(&mut self, verdict: Verdict, ordinary: bool, settings: &TestSettings) {
         self.verdict = verdict;
         if verdict == Verdict::Shift {
             self.reasons = std::mem::take(&mut self.information.terms);
@@ -109,6 +111,21 @@ impl Shift {
         if ordinary && self.effect <= ORDINARY {
             self.notes.insert(0, Note::MoreOrdinary);
         }
+        if verdict != Verdict::Shift && self.is_new(settings) {
+            self.notes.push(Note::NewData);
+        }
+    }
+
+    /// Whether the data differ by more than chance explains, be it harmful or not.
+    fn is_new(&self, settings: &TestSettings) -> bool {
+        let is_clear = |t: &Quantity| {
+            t.adjusted_p_value <= settings.alpha && t.effect >= settings.least_effect
+        };
+        let mut tests = self.information.tests.iter();
+        let concerns_most = |r: &Remark| self.samples >= FEW && 2 * r.samples > r.of;
+        tests.any(|t| t.kind == Kind::Novelty && is_clear(t))
+            || !self.information.stuck.is_empty()
+            || self.remarks.iter().any(concerns_most)
     }
 }
 

@@ -245,7 +245,7 @@ impl<'d> Session<'d> {
 
     /// The verdicts: p-values are adjusted for the number of batches (Holm 1979).
     pub fn finish(mut self) -> Tests {
-        let TestSettings { alpha, least_effect, .. } = self.settings;
+        let settings = &self.settings;
         let of = |p: fn(&Shift) -> f64| {
             holm(&self.tests.batches.iter().map(|b| p(&b.shift)).collect::<Vec<_>>())
         };
@@ -253,8 +253,8 @@ impl<'d> Session<'d> {
         for ((batch, upper), lower) in self.tests.batches.iter_mut().zip(upper).zip(lower) {
             let shift = &mut batch.shift;
             shift.adjusted_p_value = upper;
-            let verdict = Verdict::of(shift, alpha, least_effect);
-            shift.judge(verdict, lower <= alpha);
+            let verdict = Verdict::of(shift, settings.alpha, settings.least_effect);
+            shift.judge(verdict, lower <= settings.alpha, settings);
         }
         self.tests
     }

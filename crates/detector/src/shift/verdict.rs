@@ -76,6 +76,8 @@ pub enum Note {
     MoreOrdinary,
     /// Far fewer samples are flagged one by one than of calibration samples.
     FewFlagged,
+    /// The data differ from the calibration data, and the scores tell no harm.
+    NewData,
     /// Samples repeat, while the p-value takes them for independent.
     Repeated,
     /// Some samples have no score; they count as furthest out.
