@@ -198,6 +198,10 @@ impl Texts {
         &self,
         mut take: impl FnMut(&[Vec<String>]) -> Result<bool, Error>,
     ) -> Result<(), Error> {
+        // Images have no columns, and are not to be decoded for nothing.
+        if self.names.is_empty() {
+            return Ok(());
+        }
         for set in &self.sets {
             for chunk in set.chunks(ROWS)? {
                 if !take(&chunk?.kept)? {

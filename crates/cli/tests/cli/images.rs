@@ -163,6 +163,19 @@ fn images_that_do_not_fit_are_named() {
 }
 
 #[test]
+fn images_of_many_sizes_are_fitted_once_they_are_cut_alike() {
+    let place = grey_place();
+    for (i, (height, width)) in [(9, 12), (16, 11), (30, 30)].into_iter().enumerate() {
+        let other = images(1, height, width, 3);
+        grey(&other, 0).save(place.path("train").join(format!("other{i}.png"))).unwrap();
+    }
+    place.fails(&format!("{FIT} --data train"), "brings all to one size");
+    place.ok(&format!("{FIT} --data train --resize 11 --crop 8x10"));
+    place.ok(&format!("{FIT} --data train --resize 8x10"));
+    place.ok("score detector.onnx train -q");
+}
+
+#[test]
 fn a_folder_without_images_is_refused() {
     let place = grey_place();
     fs::create_dir(place.path("empty")).unwrap();
