@@ -380,6 +380,9 @@ impl Model {
             })
             .collect();
         operators.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        // Coefficients, thresholds and leaves of ONNX-ML are lists within nodes.
+        let classical = graph.iter().flat_map(|g| &g.node).filter(|n| n.domain == "ai.onnx.ml");
+        let lists = classical.flat_map(|n| &n.attribute).map(|a| a.floats.len() as u64);
         Overview {
             producer: format!("{} {}", proto.producer_name, proto.producer_version)
                 .trim()
@@ -388,7 +391,7 @@ impl Model {
             opsets: proto.opset_import.iter().map(|o| (o.domain.clone(), o.version)).collect(),
             inputs: self.inputs(),
             outputs: self.outputs(),
-            parameters: floats.map(entries).fold(0, u64::saturating_add),
+            parameters: floats.map(entries).chain(lists).fold(0, u64::saturating_add),
             operators,
         }
     }

@@ -12,7 +12,7 @@ const MOST: usize = 1024;
 /// do, for scratch and for what they free late.
 const USEFUL: usize = 32 << 20;
 /// As many samples as keep a few threads busy, whatever they take.
-const BUSY: usize = 4;
+const BUSY: usize = 2;
 
 /// Lets freed memory stay with the program, where the C library would hand it back: engines ask for the same large blocks run
 /// after run, and fresh pages cost more than most operators. For programs to call once, first of all.

@@ -46,6 +46,8 @@ pub struct Imported {
 
 /// The versions of the standard operators that are read.
 const OPSETS: RangeInclusive<i64> = 7..=28;
+/// Operators whose results have as many rows as values decide.
+const SIZED_BY_VALUES: [&str; 3] = ["Compress", "NonMaxSuppression", "Unique"];
 /// Functions may call functions, and branches hold branches, this deep.
 const CALL_DEPTH: usize = 16;
 /// A graph may have this many nodes once functions are written out.
@@ -424,6 +426,11 @@ impl<'a> Importer<'a> {
     fn yields(&self, node: &NodeProto, args: &[Option<Id>]) -> Result<Vec<Yield>, String> {
         if let Some(found) = carried::by_rule(&self.graph, node, args) {
             return Ok(found);
+        }
+        if SIZED_BY_VALUES.contains(&node.op_type.as_str()) {
+            return Err("the size of its result depends on values, so samples do not go through it each by itself: export the \
+                        model from behind it, and prepare the data before"
+                .to_owned());
         }
         let (exported, rows) = self.rows;
         let of = |(place, name): (usize, &String)| {
