@@ -56,7 +56,7 @@ pub(crate) use train::{
 #[derive(Parser)]
 #[command(
     name = "taste",
-    version,
+    version = env!("TASTE_VERSION"),
     max_term_width = 100,
     arg_required_else_help = true,
     after_help = "\

@@ -84,7 +84,8 @@ fn lifetime(view: &View) -> String {
     let alarm = view.lifetime_alarm.map_or_else(String::new, |at| {
         format!(", below {} since sample {}", view.settings.lifetime, grouped(at.sample))
     });
-    format!("p = {p:.2e} that nothing has ever changed{alarm}")
+    let p = if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") };
+    format!("p-value {p} of \"nothing has ever changed\"{alarm}")
 }
 
 fn flagged(view: &View) -> String {

@@ -88,7 +88,7 @@ fn evidence(view: &View) -> Section {
     );
     let rows = vec![
         (
-            "p-value that nothing has ever changed".to_owned(),
+            "p-value of \"nothing has ever changed\"".to_owned(),
             format!("{:.2e}", view.lifetime_p_value),
         ),
         (
