@@ -212,11 +212,11 @@ HEAD = """# Models as they are exported
 
 <!-- written by conformance/model_families.py -->
 
-What `taste fit --model M --data D -o detector.onnx` makes of models of every family, with nothing else said and with some
-methods, and `taste score` of fresh samples. Models have random weights or were fitted on data that the script draws.
-*Works* means that the model's own output in the detector is that of the model in ONNX Runtime to 1e-4, that scores of the
-embedded engine are those of the detector in ONNX Runtime, and that the output was taken for what it holds; *ort*, that this
-holds with `--backend ort` alone. *Differs*: all but the scores of some samples, which two
+What `taste fit --model M --data D -o detector.onnx` makes of models of every family, with nothing else said and with
+some methods, and `taste score` of fresh samples. Models have random weights or were fitted on data that the script
+draws. *Works* means that the model's own output in the detector is that of the model in ONNX Runtime to 1e-4, that
+scores of the embedded engine are those of the detector in ONNX Runtime, and that the output was taken for what it
+holds; *ort*, that this holds with `--backend ort` alone. *Differs*: all but the scores of some samples, which two
 engines round apart by more than 2e-3 of a common score. *Wrong* is whatever came out otherwise. From
 
 ```
@@ -226,9 +226,9 @@ python conformance/model_families.py --taste target/release/taste --out docs/res
 ```
 
 With `--only` and `--rows` some models are run again and the rows of the others stay, so that rows may be of several
-builds. Columns: `taste` is the default; `stein` is `--method stein`, residuals of the paper in the model's input; *in the
-features* is `--at features`, the same behind a cut; `msp` and `knn` are `--method msp` and `--method knn`. Numbers stand
-for the sentences with which `taste` refuses, listed below; an empty cell was not tried.
+builds. Columns: `taste` is the default; `stein` is `--method stein`, residuals of the paper in the model's input; *in
+the features* is `--at features`, the same behind a cut; `msp` and `knn` are `--method msp` and `--method knn`. Numbers
+stand for the sentences with which `taste` refuses, listed below; an empty cell was not tried.
 """
 
 
@@ -245,7 +245,8 @@ def page(rows: list[dict]) -> str:
 
     lines = [
         HEAD,
-        f"{len(rows)} models. {listed}. {meant} of them have no answer that a detector could watch, and are to be refused.",
+        f"{len(rows)} models. {listed}. {meant} of them have no answer that a detector could watch,",
+        "and are to be refused.",
         "",
         "| library | model | taken for | " + " | ".join(METHODS) + " |",
         "|---" * (3 + len(METHODS)) + "|",
