@@ -245,8 +245,8 @@ def page(rows: list[dict]) -> str:
 
     lines = [
         HEAD,
-        f"{len(rows)} models. {listed}. {meant} of them have no answer that a detector could watch,",
-        "and are to be refused.",
+        f"{len(rows)} models. {listed}.",
+        f"{meant} of them have no answer that a detector could watch, and are to be refused.",
         "",
         "| library | model | taken for | " + " | ".join(METHODS) + " |",
         "|---" * (3 + len(METHODS)) + "|",
