@@ -92,15 +92,21 @@ impl Finish<'_> {
     ) {
         match numbers {
             Numbers::Channels(n) => {
-                let n = n[channel];
-                values.iter_mut().for_each(|v| *v = f(*v, n));
+                for value in values {
+                    *value = f(*value, n[channel]);
+                }
             }
             Numbers::Entries(n) => {
                 let n = n.get(self.offset + first..).unwrap_or_default();
+                // Without a step the loop becomes vector instructions.
                 if step == 1 {
-                    values.iter_mut().zip(n).for_each(|(v, &n)| *v = f(*v, n));
+                    for (value, &n) in values.iter_mut().zip(n) {
+                        *value = f(*value, n);
+                    }
                 } else {
-                    values.iter_mut().zip(n.iter().step_by(step)).for_each(|(v, &n)| *v = f(*v, n));
+                    for (value, &n) in values.iter_mut().zip(n.iter().step_by(step)) {
+                        *value = f(*value, n);
+                    }
                 }
             }
         }

@@ -8,6 +8,9 @@ use crate::{
     graph::downcast,
 };
 
+/// A value of a graph in place of an argument of another one, if there is one: of a node, at a position.
+pub type Instead<'a> = dyn FnMut(&mut Graph, usize, usize) -> Result<Option<Id>, OpError> + 'a;
+
 impl Graph {
     /// Adds what `outputs` of another graph need, with values of this graph in place of its inputs, and returns
     /// what the outputs are here. The other graph's batch becomes whatever the values say, say 3·N.
@@ -27,7 +30,7 @@ impl Graph {
         other: &Self,
         bind: &[(Id, Id)],
         outputs: &[Id],
-        instead: &mut dyn FnMut(&mut Self, usize, usize) -> Result<Option<Id>, OpError>,
+        instead: &mut Instead<'_>,
     ) -> Result<Vec<Id>, OpError> {
         let batch = self.bound_batch(other, bind)?;
         self.count_stored(other.stored_len());

@@ -16,6 +16,7 @@ mod op;
 mod run;
 mod tensor;
 
+pub use absorb::Instead;
 pub use build::Build;
 pub use dim::Dim;
 pub use emit::{Emitter, OPSET};

@@ -215,7 +215,7 @@ fn sd(effect: f64) -> String {
 /// With two digits that count: a pixel adds little.
 fn small_sd(effect: f64) -> String {
     let size = effect.abs();
-    if size >= 0.1 || size < 1e-9 {
+    if !(1e-9..0.1).contains(&size) {
         return sd(effect);
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 9")]

@@ -38,21 +38,18 @@ pub(super) fn run(args: &ClassifierArgs) -> Result<()> {
     if let Some(test) = &test {
         largest_label(test, classes)?;
     }
-    let fitted = match &start {
-        Some(model) => {
-            let start = Pretrained::new(model, data.sample_shape(), classes)?;
-            if start.has_new_head && !learn.engine.quiet {
-                tell(&format!("the last linear layer is new, as there are {classes} classes"));
-            }
-            let training = Training::classifier(&start.network).start(&start.parameters);
-            let length = Length { rate: RATE / 10.0, ..task_length(&start.network) };
-            run.train(training, length, 0.0, |t| t.run_as_they_are(&data))?
+    let fitted = if let Some(model) = &start {
+        let start = Pretrained::new(model, data.sample_shape(), classes)?;
+        if start.has_new_head && !learn.engine.quiet {
+            tell(&format!("the last linear layer is new, as there are {classes} classes"));
         }
-        None => {
-            let network = args.network.build(data.sample_shape(), classes)?;
-            let training = Training::classifier(&network);
-            run.train(training, task_length(&network), 0.0, |t| t.run_standardized(&data))?
-        }
+        let training = Training::classifier(&start.network).start(&start.parameters);
+        let length = Length { rate: RATE / 10.0, ..task_length(&start.network) };
+        run.train(training, length, 0.0, |t| t.run_as_they_are(&data))?
+    } else {
+        let network = args.network.build(data.sample_shape(), classes)?;
+        let training = Training::classifier(&network);
+        run.train(training, task_length(&network), 0.0, |t| t.run_standardized(&data))?
     };
     let tested = test.map(|test| fitted.test(&test, &run.backend, run.threads)).transpose()?;
     let outcome = Outcome::of_task("classifier", &fitted, learn, tested);
