@@ -67,7 +67,7 @@ def test_the_program_tests_explains_and_fails_as_it_does_elsewhere(files: Path, 
     assert batch["effect"] == detector.test(files / "fresh.npy").effect
     wrong = command("score", tmp_path / "none.onnx", files / "fresh.npy")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ")
-    assert taste.run("--version").stdout.split()[-1] == taste.__version__
+    assert taste.run("--version").stdout.split()[1] == taste.__version__
 
 
 def test_pickles_copies_and_bytes_are_the_file(detector, fresh):
