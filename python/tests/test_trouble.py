@@ -153,7 +153,9 @@ def test_what_is_no_number_is_flagged(detector, fresh):
 def test_interrupts_stop_a_fit_and_leave_nothing(tmp_path):
     script = textwrap.dedent(
         """
-        import sys, numpy as np, taste_ood as taste
+        import signal, sys, numpy as np, taste_ood as taste
+        # What runs in the background inherits that interrupts are ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.path.insert(0, sys.argv[1])
         from moons import network, trained
         x = np.random.default_rng(0).normal(size=(2_000_000, 2)).astype(np.float32)
@@ -173,4 +175,8 @@ def test_interrupts_stop_a_fit_and_leave_nothing(tmp_path):
         except subprocess.TimeoutExpired:
             pass
         child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "stopped\n" and child.returncode == 0
+        try:
+            said = child.communicate(timeout=60)[0]
+        finally:
+            child.kill()
+        assert said == "stopped\n" and child.returncode == 0
