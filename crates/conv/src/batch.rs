@@ -7,6 +7,7 @@ use crate::{
     filter::{Filter, Method},
     finish::Finish,
     strips::Channel,
+    vectors,
     work::{self, Work},
 };
 
@@ -42,6 +43,8 @@ impl Whole<'_> {
         let least = if self.method == Method::Across { LANES } else { 1 };
         let together = (IMAGES / (inputs * self.cells).max(1)).max(least);
         let together = together.min(output.len() / per_sample);
+        // Strips end with the row.
+        let half_empty = self.method == Method::Winograd && self.size[1] <= LENGTH;
         work::with(|work| {
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
@@ -56,7 +59,8 @@ impl Whole<'_> {
                     channels,
                     finish: Finish { after: self.after, output, offset },
                 };
-                Run { filter: self.filter, method: self.method, part, work }.dispatch();
+                let run = Run { filter: self.filter, method: self.method, part, work };
+                vectors::dispatch(half_empty, run);
             }
         });
     }
@@ -82,6 +86,12 @@ impl<'a> Part<'a> {
         let number = self.inputs * self.inner[0] * self.inner[1];
         let samples = self.input.chunks_exact((self.input.len() / self.samples).max(1));
         samples.map(move |sample| &sample[group * number..][..number])
+    }
+
+    /// All inputs, if there is but one group.
+    pub(crate) fn all_inputs(&self) -> Option<&'a [f32]> {
+        let number = self.samples * self.inputs * self.inner[0] * self.inner[1];
+        (self.input.len() == number).then_some(self.input)
     }
 
     /// A channel of the output, by its place among those of the part.

@@ -41,7 +41,12 @@ pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &m
     let plan = |pass| plan(passes, pass, &layout, part, isa.f32().len());
     let plans: Vec<Plan<'_>> = passes.each.iter().filter_map(plan).collect();
     for group in passes.groups(part.channels) {
-        let images = (work.images.copy(&layout, part, group.number), layout.plane);
+        let images = match part.all_inputs() {
+            // Where windows have one entry, no vector reaches beyond what it sums.
+            Some(inputs) if layout.is_plain() && part.inner == part.size => inputs,
+            _ => work.images.copy(&layout, part, group.number),
+        };
+        let images = (images, layout.plane);
         for plan in &plans {
             plan.run(isa, group, images, part, &mut work.partial);
         }
@@ -62,7 +67,13 @@ fn plan<'a>(
     if counts.contains(&0) {
         return None;
     }
-    let tiles = Tiles::new(counts, layout.row(), lanes);
+    // Without a border between them, rows are one. A single column may be one of an adjoint with a stride, whose next column
+    // would be the next but one.
+    let tiles = if counts == part.size && layout.row() == width && x.step == 1 {
+        Tiles::new([1, height * width], height * width, lanes)
+    } else {
+        Tiles::new(counts, layout.row(), lanes)
+    };
     let vectors = part.samples * tiles.len();
     let (mut sources, mut targets) = (Vec::with_capacity(vectors), Vec::with_capacity(vectors));
     let mut runs = Vec::new();

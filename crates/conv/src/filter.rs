@@ -176,7 +176,7 @@ impl Filter {
                 After::Add(Numbers::Channels(n)) | After::Mul(Numbers::Channels(n)) => {
                     assert_eq!(n.len(), outputs, "a number for every channel of the output");
                 }
-                After::Relu => {}
+                After::Relu | After::Clip(..) => {}
             }
         }
         if output.is_empty() {

@@ -49,6 +49,13 @@ impl Finish<'_> {
                         *sum = ops.select(ops.zero(), *sum, ops.lt(*sum, ops.zero()));
                     }
                 }
+                After::Clip(low, high) => {
+                    let (low, high) = (ops.splat(*low), ops.splat(*high));
+                    for sum in &mut sums {
+                        *sum = ops.select(low, *sum, ops.lt(*sum, low));
+                        *sum = ops.select(high, *sum, ops.gt(*sum, high));
+                    }
+                }
             }
         }
         spaced::store(isa, self.output, at, ops.len(), &sums);
@@ -69,6 +76,12 @@ impl Finish<'_> {
                     After::Relu => {
                         for value in &mut *values {
                             *value = if *value < 0.0 { 0.0 } else { *value };
+                        }
+                    }
+                    After::Clip(low, high) => {
+                        for value in &mut *values {
+                            *value = if *value < *low { *low } else { *value };
+                            *value = if *value > *high { *high } else { *value };
                         }
                     }
                 }

@@ -6,7 +6,7 @@ use crate::{
     axis::Sweep,
     batch::{LANES, Part},
     product::Taps,
-    work::room,
+    work::{LINE, room},
 };
 
 /// Where the rows and columns of a channel lie in the copy. With a stride, entries with the same remainder are put together, so
@@ -59,9 +59,16 @@ impl Layout {
         let sizes = axes.iter().flat_map(|a| [a.stride, a.length]);
         let plane = sizes.fold(1, usize::saturating_mul);
         assert!(plane <= MOST, "the copy of a channel is of a size that can be counted with");
+        let plane = plane.next_multiple_of(LINE);
         let near = plane % ALIAS < NEAR || plane % ALIAS > ALIAS - NEAR;
         // A line of the cache beyond what is near.
-        Self { axes, plane: if near { plane + NEAR + 16 } else { plane } }
+        Self { axes, plane: if near { plane + NEAR + LINE } else { plane } }
+    }
+
+    /// Whether a channel lies in the copy as it is given.
+    pub(crate) fn is_plain(&self) -> bool {
+        let plain = |a: &Axis| a.stride == 1 && a.lowest == 0 && a.length == a.inputs;
+        self.axes.iter().all(plain) && self.plane == self.axes.iter().map(|a| a.inputs).product()
     }
 
     /// Entries from one row of outputs to the next.
@@ -131,17 +138,19 @@ impl Images {
         // Vectors at the end of the last channel read a little beyond it.
         let length = part.samples * image + 2 * LANES;
         let clean = self.layout.as_ref().is_some_and(|(l, held)| l == layout && *held >= length);
+        // What was cleared is not moved, as it grows together with what is noted of it.
+        let numbers = room(&mut self.numbers, length);
         if !clean {
-            room(&mut self.numbers, length).fill(0.0);
+            numbers.fill(0.0);
             self.layout = Some((layout.clone(), length));
         }
-        for (sample, image) in part.inputs(group).zip(self.numbers.chunks_exact_mut(image)) {
+        for (sample, image) in part.inputs(group).zip(numbers.chunks_exact_mut(image)) {
             let channels = sample.chunks_exact((sample.len() / part.inputs).max(1));
             for (channel, plane) in channels.zip(image.chunks_exact_mut(layout.plane)) {
                 layout.copy(channel, plane);
             }
         }
-        &self.numbers[..length]
+        numbers
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! `filter` chooses a method: `direct`, `by_two` and `across`, which sum tap by tap with the weights of `passes` as a `plan` says, or `winograd`.
 //! `batch` takes a few samples at a time through it. Where windows lie is in `axis`, how the copy is laid out in `image`, how outputs make
-//! up vectors in `tiles` and `strips`; all arithmetic that counts is in `product`, and what becomes of a sum in `finish`. `spaced`, `pairs`
-//! and `work` are vectors and memory.
+//! up vectors in `tiles` and `strips`; all arithmetic that counts is in `product`, and what becomes of a sum in `finish`. `spaced`, `pairs`,
+//! `vectors` and `work` are vectors and memory.
 
 mod across;
 mod axis;
@@ -24,11 +24,13 @@ mod product;
 mod spaced;
 mod strips;
 mod tiles;
+mod vectors;
 mod winograd;
 mod work;
 
 pub use axis::{Direction, Window};
 pub use filter::Filter;
+pub use vectors::without_avx512;
 
 /// Channels that go in and come out, of which every group has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,8 @@ pub enum After<'a> {
     Mul(Numbers<'a>),
     /// Takes negative values to zero.
     Relu,
+    /// Takes values below the first number or above the second to that number.
+    Clip(f32, f32),
 }
 
 /// Numbers for an output.

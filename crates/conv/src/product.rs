@@ -7,7 +7,7 @@ use rten_simd::{
     ops::{BitOps, NumOps},
 };
 
-use crate::work::room;
+use crate::{batch::LANES, work::room};
 
 /// Sums of this many channels are kept in registers: six channels by two vectors are twelve sums, which with the two vectors
 /// and a weight fill the sixteen registers of AVX2.
@@ -16,6 +16,10 @@ pub(crate) const OUTPUTS: usize = 6;
 const WEIGHTS: usize = 4096;
 /// The most vectors that are summed side by side.
 pub(crate) const VECTORS: usize = 8;
+/// What vectors of all inputs take that are summed for every output before the next ones, in numbers: they stay in the second
+/// cache meanwhile. There is a multiple of what is summed side by side.
+const TOGETHER: usize = 32768;
+const MULTIPLE: usize = 24;
 
 /// The fewest parts of a number, of nearly the same size, that have at most `most` of it: seven channels are three and four,
 /// since a single one would leave most registers unused.
@@ -108,34 +112,46 @@ impl Product<'_> {
     #[inline(always)]
     pub(crate) fn run<I: Isa>(self, isa: I, partial: &mut Vec<f32>, sink: &mut impl Sink<I>) {
         let Packed { inputs, outputs, taps, .. } = *self.weights;
+        let lanes = isa.f32().len();
         let most = WEIGHTS / (OUTPUTS * taps.max(1));
+        let together = (TOGETHER / (inputs * lanes)).next_multiple_of(MULTIPLE).max(MULTIPLE);
         let several = usize::from(inputs > most);
-        let partial =
-            room(partial, several * (self.sources.len() + VECTORS) * OUTPUTS * isa.f32().len());
-        for block in blocks(outputs, OUTPUTS) {
-            let (first, partial) = (block.start, &mut *partial);
-            if first < self.outputs.0 || first >= self.outputs.1 {
-                continue;
-            }
-            // A product takes four cycles and two begin in each, so that at least eight sums have to be on their way.
-            match block.len() {
-                6 => self.block::<I, 6, 2>(isa, first, most, partial, sink),
-                5 => self.block::<I, 5, 2>(isa, first, most, partial, sink),
-                4 => self.block::<I, 4, 2>(isa, first, most, partial, sink),
-                3 => self.block::<I, 3, 3>(isa, first, most, partial, sink),
-                2 => self.block::<I, 2, 4>(isa, first, most, partial, sink),
-                _ => self.block::<I, 1, 8>(isa, first, most, partial, sink),
+        let vectors = self.sources.len().min(together) + VECTORS;
+        let partial = room(partial, several * vectors * OUTPUTS * lanes);
+        for (part, sources) in self.sources.chunks(together).enumerate() {
+            let (now, vector) = (Self { sources, ..self }, part * together);
+            for block in blocks(outputs, OUTPUTS) {
+                let (first, partial) = (block.start, &mut *partial);
+                if first < self.outputs.0 || first >= self.outputs.1 {
+                    continue;
+                }
+                let at = (first, vector);
+                // Not where most of what is summed side by side would be the last vector again.
+                let lanes = if sources.len() > 2 { lanes } else { 0 };
+                // A product takes four cycles and two begin in each, so that at least eight sums have to be on their way.
+                // Where vectors are this long there are twice as many registers.
+                match (block.len(), lanes) {
+                    (6, LANES) => now.block::<I, 6, 4>(isa, at, most, partial, sink),
+                    (5, LANES) => now.block::<I, 5, 4>(isa, at, most, partial, sink),
+                    (6, _) => now.block::<I, 6, 2>(isa, at, most, partial, sink),
+                    (5, _) => now.block::<I, 5, 2>(isa, at, most, partial, sink),
+                    (4, _) => now.block::<I, 4, 2>(isa, at, most, partial, sink),
+                    (3, _) => now.block::<I, 3, 3>(isa, at, most, partial, sink),
+                    (2, _) => now.block::<I, 2, 4>(isa, at, most, partial, sink),
+                    _ => now.block::<I, 1, 8>(isa, at, most, partial, sink),
+                }
             }
         }
     }
 
-    /// A block of `OC` outputs from `first` on, `V` vectors at a time and `most` inputs at a time.
+    /// A block of `OC` outputs from `first` on, `V` vectors at a time and `most` inputs at a time; `vector` is the number of
+    /// the first vector.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     fn block<I: Isa, const OC: usize, const V: usize>(
         self,
         isa: I,
-        first: usize,
+        (first, vector): (usize, usize),
         most: usize,
         partial: &mut [f32],
         sink: &mut impl Sink<I>,
@@ -169,7 +185,7 @@ impl Product<'_> {
                 planes.add(isa, [sources], now, &mut sums);
                 let [sums] = sums;
                 if is_last {
-                    sink.block(isa, first, start, (end + 1 - start).min(V), &sums);
+                    sink.block(isa, first, vector + start, (end + 1 - start).min(V), &sums);
                     continue;
                 }
                 for (o, sums) in sums.iter().enumerate() {

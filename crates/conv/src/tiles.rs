@@ -39,14 +39,18 @@ impl Tiles {
 
     /// `rows` × `columns` outputs that lie `row` entries apart in the copy.
     ///
-    /// A vector is a part of a row, or goes on in the next row over entries between them that are not kept, whichever takes
-    /// fewer vectors.
+    /// A vector is a part of a row, or goes on in the next row over entries between them that are not kept, whichever is likely
+    /// to take less time.
     pub(crate) fn new([rows, columns]: [usize; 2], row: usize, lanes: usize) -> Self {
         let (by_row, across) = Self::counts([rows, columns], row, lanes);
         let mut all = Self::default();
-        if by_row <= across {
+        // Whole vectors are written at once, so that a few more of them take less time.
+        let whole = columns >= lanes && 4 * by_row <= 5 * across;
+        if whole || by_row <= across {
             for y in 0..rows {
                 for x in (0..columns).step_by(lanes) {
+                    // The last vector of a row has some outputs of the one before it again.
+                    let x = if whole { x.min(columns - lanes) } else { x };
                     all.push(
                         y * row + x,
                         [Run { lane: 0, row: y, column: x, length: lanes.min(columns - x) }],
@@ -106,7 +110,7 @@ mod tests {
     proptest! {
         #![proptest_config(config())]
         #[test]
-        fn every_output_is_kept_once(rows in 1usize..12, columns in 1usize..40, gap in 0usize..5, wide in 1u32..6) {
+        fn every_output_is_kept(rows in 1usize..12, columns in 1usize..40, gap in 0usize..5, wide in 1u32..6) {
             let (row, lanes) = (columns + gap, 1 << wide);
             let tiles = Tiles::new([rows, columns], row, lanes);
             let mut kept = vec![0; rows * columns];
@@ -119,7 +123,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert!(kept.iter().all(|k| *k == 1));
+            prop_assert!(kept.iter().all(|k| (1..=2).contains(k)));
         }
     }
 }

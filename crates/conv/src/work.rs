@@ -22,10 +22,14 @@ pub(crate) fn with<R>(run: impl FnOnce(&mut Work) -> R) -> R {
     WORK.with_borrow_mut(run)
 }
 
-/// The first `length` numbers, with anything in them.
+/// What a line of the cache holds, in numbers.
+pub(crate) const LINE: usize = 16;
+
+/// So many numbers with anything in them. The first begins a line of the cache: a vector that lies in two lines is read twice.
 pub(crate) fn room(memory: &mut Vec<f32>, length: usize) -> &mut [f32] {
-    if memory.len() < length {
-        memory.resize(length, 0.0);
+    if memory.len() < length + LINE {
+        memory.resize(length + LINE, 0.0);
     }
-    &mut memory[..length]
+    let start = memory.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
+    &mut memory[start..start + length]
 }

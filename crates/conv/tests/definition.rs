@@ -199,11 +199,13 @@ fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
         After::Add(Numbers::Entries(&added)),
         After::Relu,
         After::Mul(Numbers::Entries(&factor)),
+        After::Clip(-0.5, 0.75),
     ];
     filter.run(samples, size, &input, &after, &mut output, if cfg!(miri) { 1 } else { threads });
     let sums = by_definition(case, result, &input, &weights, &bias);
     for (i, (&found, sum)) in output.iter().zip(sums).enumerate() {
         let wanted = (sum + f64::from(added[i])).max(0.0) * f64::from(factor[i]);
+        let wanted = wanted.clamp(-0.5, 0.75);
         let scale = (inputs / groups * area) as f64;
         prop_assert!(
             (f64::from(found) - wanted).abs() < 1e-6 * (1.0 + scale),
@@ -228,16 +230,50 @@ fn many_channels_are_summed_in_blocks() {
 }
 
 #[test]
+fn rows_that_are_one_end_with_the_image() {
+    for size in [1, 2, 3] {
+        let windows = [Window { size, ..Window::POINT }, Window::POINT];
+        let (direction, channels) = (Direction::Forward, [1, 1].into());
+        let case = Case { direction, windows, channels, samples: 1, size: [16, 2] };
+        check(&case, 9, 1).expect("equal sums");
+    }
+}
+
+#[test]
+fn a_single_column_of_an_adjoint_with_a_stride_is_all_written() {
+    let windows = [Window::POINT, Window { stride: 2, ..Window::POINT }];
+    for (size, samples) in [([2, 1], 1), ([7, 1], 4), ([1, 1], 40)] {
+        let (direction, channels) = (Direction::Transposed, [1, 1].into());
+        check(&Case { direction, windows, channels, samples, size }, 0, 1).expect("equal sums");
+    }
+}
+
+#[test]
+fn large_images_are_summed_a_part_at_a_time() {
+    let case = Case {
+        direction: Direction::Forward,
+        windows: [Window::POINT; 2],
+        channels: if cfg!(miri) { [90, 2] } else { [700, 13] }.into(),
+        samples: 1,
+        size: [16, 64],
+    };
+    check(&case, 8, 1).expect("equal sums");
+    check(&case, 8, 3).expect("equal sums");
+}
+
+#[test]
 fn nan_stays() {
     let filter =
         Filter::new(Direction::Forward, [Window::POINT; 2], [1, 1], &[1.0]).expect("a filter");
     let mut output = [0.0; 20];
     let input: Vec<f32> =
         (0..20).map(|i| if i % 3 == 0 { f32::NAN } else { i as f32 - 10.0 }).collect();
-    filter.run(1, [1, 20], &input, &[After::Relu], &mut output, 1);
-    for (x, y) in input.iter().zip(output) {
-        let wanted = if x.is_nan() { f32::NAN } else { x.max(0.0) };
-        assert_eq!(y.to_bits(), wanted.to_bits(), "{x} became {y}");
+    for after in [After::Relu, After::Clip(0.0, f32::INFINITY)] {
+        filter.run(1, [1, 20], &input, &[after], &mut output, 1);
+        for (x, y) in input.iter().zip(output) {
+            let wanted = if x.is_nan() { f32::NAN } else { x.max(0.0) };
+            assert_eq!(y.to_bits(), wanted.to_bits(), "{x} became {y}");
+        }
     }
 }
 
