@@ -36,8 +36,8 @@ pub struct Draft {
     pub(crate) values: Vec<(String, Id)>,
     /// The inputs of the file that samples are spread over, if there are several.
     parts: Vec<Part>,
-    /// Whether missing values are filled in.
-    fills: bool,
+    /// The samples as they are fed, if missing values are filled in.
+    filled: Option<Id>,
     /// The samples as they are fed, if that is not what everything is a function of.
     sample_shape: Option<Vec<usize>>,
 }
@@ -54,7 +54,8 @@ impl Model {
             }
             None => problem.wrt(),
         };
-        let (parts, fills) = front.map_or((Vec::new(), false), |f| (f.parts, f.fills));
+        let filled = front.as_ref().filter(|f| f.fills).map(|f| f.fed);
+        let parts = front.map_or_else(Vec::new, |f| f.parts);
         let others = problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name);
         let others: Vec<String> = others.filter(|_| parts.is_empty()).collect();
         if !others.is_empty() {
@@ -95,7 +96,7 @@ impl Model {
             memory: asked.memory,
             values,
             parts,
-            fills,
+            filled,
             sample_shape: None,
         };
         draft.read()?;
@@ -177,12 +178,17 @@ impl Draft {
 
     /// Whether missing values are filled in, as the model itself does.
     pub fn fills(&self) -> bool {
-        self.fills
+        self.filled.is_some()
+    }
+
+    /// The samples as they are fed, with what is missing, if missing values are filled in: N × entries.
+    pub fn filled(&self) -> Option<Id> {
+        self.filled
     }
 
     /// Whether [`Self::input`] is the samples as they are fed.
     pub fn is_fed(&self) -> bool {
-        !self.fills && self.sample_shape.is_none()
+        !self.fills() && self.sample_shape.is_none()
     }
 
     /// Whether everything is a function of a value within the model in place of the samples.

@@ -24,6 +24,8 @@ pub struct Part {
 /// What stands before a model.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
+    /// The samples as one matrix, as they are fed.
+    pub(crate) fed: Id,
     /// The samples as one matrix, missing values filled in.
     pub(crate) x: Id,
     pub(crate) parts: Vec<Part>,
@@ -92,8 +94,8 @@ pub(crate) fn put(model: &str, imported: Imported) -> Result<(Imported, Option<F
         .map(|(name, id)| (name.clone(), graph.input(name, imported.graph.fact(*id).clone())))
         .collect();
     let mut b = Build::new(&mut graph);
-    let x = joined(&mut b, &inputs, &parts)?;
-    let x = if fills { replaced(&mut b, x, &fill)? } else { x };
+    let fed = joined(&mut b, &inputs, &parts)?;
+    let x = if fills { replaced(&mut b, fed, &fill)? } else { fed };
     let own = split(&mut b, x, &imported, &parts)?;
     let bind: Vec<(Id, Id)> = imported.inputs.iter().map(|i| i.1).zip(own).collect();
     let ends: Vec<Id> = imported.outputs.iter().chain(&imported.values).map(|v| v.1).collect();
@@ -110,7 +112,7 @@ pub(crate) fn put(model: &str, imported: Imported) -> Result<(Imported, Option<F
         words: imported.words,
         word_inputs: imported.word_inputs,
     };
-    Ok((imported, Some(Front { x, parts, fills })))
+    Ok((imported, Some(Front { fed, x, parts, fills })))
 }
 
 /// The inputs side by side, as floats.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rten_tensor::Tensor;
+use rten_tensor::{AsView, Tensor};
 use taste_onnx::{ElemType, TensorData, Values, proto::TensorProto};
 
 use super::failed;
@@ -38,6 +38,12 @@ impl<'a> Constants<'a> {
                 Err(failed(format!("{name:?} is {found} where float32 is due")))
             }
         }
+    }
+
+    /// A constant that is one number in single precision.
+    pub(super) fn number(&self, name: &str) -> Result<f32, Error> {
+        let tensor = self.value(name)?;
+        tensor.iter().next().copied().ok_or_else(|| failed(format!("{name:?} has no number")))
     }
 
     /// The sizes of a constant; none if there is no such constant.

@@ -70,6 +70,7 @@ enum Then {
     Add(Operand),
     Mul(Operand),
     Relu,
+    Clip(f32, f32),
 }
 
 /// Filters that were made, by the name of their weights: derivatives apply the same ones many times.
@@ -107,6 +108,13 @@ impl Convolution {
             after.push(match (pair[1].op_type.as_str(), other) {
                 ("Add", Some(other)) => Then::Add(operand(other)?),
                 ("Mul", Some(other)) => Then::Mul(operand(other)?),
+                ("Clip", _) => {
+                    let bound = |place: usize, none| match pair[1].input.get(place) {
+                        Some(name) if !name.is_empty() => constants.number(name),
+                        _ => Ok(none),
+                    };
+                    Then::Clip(bound(1, f32::NEG_INFINITY)?, bound(2, f32::INFINITY)?)
+                }
                 _ => Then::Relu,
             });
         }
@@ -240,7 +248,7 @@ impl Then {
         let (operand, is_bias) = match self {
             Self::Bias(operand) => (operand, true),
             Self::Add(operand) | Self::Mul(operand) => (operand, false),
-            Self::Relu => return Some(Read::Nothing),
+            Self::Relu | Self::Clip(..) => return Some(Read::Nothing),
         };
         let view = operand.of(given)?;
         let (numbers, channels) = (view.data()?, shape[1]);
@@ -265,11 +273,13 @@ impl Then {
             Read::Entries(numbers) => Numbers::Entries(numbers),
             Read::Channels(numbers) => Numbers::Channels(numbers),
             Read::Scalar(numbers) => Numbers::Channels(numbers),
-            Read::Nothing => return After::Relu,
+            Read::Nothing => Numbers::Channels(&[]),
         };
-        match self {
+        match *self {
             Self::Mul(_) => After::Mul(numbers),
-            _ => After::Add(numbers),
+            Self::Bias(_) | Self::Add(_) => After::Add(numbers),
+            Self::Relu => After::Relu,
+            Self::Clip(low, high) => After::Clip(low, high),
         }
     }
 }

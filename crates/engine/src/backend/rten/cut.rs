@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use taste_onnx::{
     ElemType,
-    proto::{GraphProto, NodeProto},
+    proto::{GraphProto, NodeProto, TensorProto},
 };
 
 /// Nodes that run together, as places in the graph, in an order in which they can run.
@@ -113,7 +113,8 @@ impl<'a> Open<'a> {
 struct Uses<'a> {
     /// The nodes that read them.
     readers: HashMap<&'a str, Vec<usize>>,
-    /// Constants that are not of single precision.
+    /// Constants of single precision, and others.
+    constants: HashSet<&'a str>,
     others: HashSet<&'a str>,
 }
 
@@ -129,13 +130,25 @@ impl<'a> Uses<'a> {
         for output in outputs {
             readers.entry(output).or_default().push(graph.node.len());
         }
-        let single = ElemType::F32.code();
-        let others = graph.initializer.iter().filter(|w| w.data_type != single);
-        Self { readers, others: others.map(|w| w.name.as_str()).collect() }
+        let single = |w: &&TensorProto| w.data_type == ElemType::F32.code();
+        let (constants, others): (Vec<_>, Vec<_>) = graph.initializer.iter().partition(single);
+        let [constants, others] =
+            [constants, others].map(|all| all.into_iter().map(|w| w.name.as_str()).collect());
+        Self { readers, constants, others }
     }
 
     fn has_floats(&self, node: &NodeProto) -> bool {
         !node.input.iter().any(|i| self.others.contains(i.as_str()))
+    }
+
+    /// Whether a node is one that runs with the convolution before it.
+    fn may_follow(&self, node: &NodeProto) -> bool {
+        let known = |bound: &String| bound.is_empty() || self.constants.contains(bound.as_str());
+        match node.op_type.as_str() {
+            "Add" | "Mul" | "Relu" => true,
+            "Clip" => node.input.iter().skip(1).all(known),
+            _ => false,
+        }
     }
 
     /// A convolution and the nodes behind it that are the only ones to read what comes before them.
@@ -148,7 +161,7 @@ impl<'a> Uses<'a> {
             && !taken[*next]
             && node.domain.is_empty()
             && self.has_floats(node)
-            && matches!(node.op_type.as_str(), "Add" | "Mul" | "Relu")
+            && self.may_follow(node)
         {
             chain.push(*next);
             last = *next;
@@ -203,6 +216,22 @@ mod tests {
         assert_eq!(cut(nodes(), &["d"]), separate, "a is read by the sum too");
         let wanted = [&separate[..2], &[Group::Convolution(vec![2]), Group::Piece(vec![3])]];
         assert_eq!(cut(nodes(), &["c", "d"]), wanted.concat(), "c is an output too");
+    }
+
+    #[test]
+    fn a_clip_runs_with_a_convolution_if_its_bounds_are_constants() {
+        let cut = |bound: &str| {
+            let node = vec![
+                node("Conv", &["x", "w"], "a"),
+                node("Clip", &["a", "", bound], "b"),
+                node("Exp", &["b"], "y"),
+            ];
+            let initializer = vec![builders::tensor_f32("six", &[], &[6.0])];
+            let graph = GraphProto { node, initializer, ..GraphProto::default() };
+            groups(&graph, &["y".to_owned()], |n| n.op_type == "Conv")
+        };
+        assert_eq!(cut("six"), [Group::Convolution(vec![0, 1]), Group::Piece(vec![2])]);
+        assert_eq!(cut("c"), [Group::Convolution(vec![0]), Group::Piece(vec![1, 2])]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use rten_tensor::Layout;
 #[derive(Default)]
 pub(super) struct Spare(Vec<Vec<f32>>);
 
-/// More than this many are not kept.
-const MOST: usize = 64;
+/// More numbers than these are not kept: 32 MiB, some arrays of a network for pictures of 224 × 224.
+const MOST: usize = 8 << 20;
 
 impl Spare {
     /// An array of a length, with anything in it: the one that was kept last, for that is in the cache.
@@ -25,10 +25,12 @@ impl Spare {
     /// Keeps the memory of a value.
     pub(super) fn keep(&mut self, value: Value) {
         if let Value::FloatTensor(tensor) = value
-            && self.0.len() < MOST
             && tensor.is_contiguous()
         {
             self.0.push(tensor.into_data());
+            while self.0.iter().map(Vec::capacity).sum::<usize>() > MOST {
+                self.0.remove(0);
+            }
         }
     }
 }
