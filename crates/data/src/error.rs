@@ -93,6 +93,14 @@ pub enum Problem {
     /// Labels that are no classes, or do not go with the samples.
     #[error("{0}")]
     Labels(String),
+    /// A label that is no whole number, where those of classes are wanted.
+    #[error("the label of row {row} (counted from 0) is {value}, not a whole number")]
+    NotWhole {
+        /// The row.
+        row: usize,
+        /// The label.
+        value: f64,
+    },
     /// An image of another size than the first.
     #[error("it is {} × {}, and {} is {} × {}", size.0, size.1, first.display(), first_size.0, first_size.1)]
     ImageSize {
@@ -203,7 +211,7 @@ impl Problem {
             | Self::NamesRows { .. }
             | Self::NotText { .. }
             | Self::NoTable(_) => ErrorKind::Column,
-            Self::Labels(_) => ErrorKind::Label,
+            Self::Labels(_) | Self::NotWhole { .. } => ErrorKind::Label,
             Self::ImageSize { .. } | Self::Shape { .. } => ErrorKind::Shape,
             Self::Setting(_) => ErrorKind::Setting,
         }

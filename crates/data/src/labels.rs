@@ -179,6 +179,9 @@ impl Labels {
     /// All of them as the numbers of classes: whole, from 0 on and, if `classes` is known, below that.
     pub fn classes(&self, classes: Option<usize>) -> Result<Vec<i64>, Error> {
         let class = |(row, &value): (usize, &f64)| {
+            if value.fract() != 0.0 || value.abs() >= 1e15 {
+                return Err(Error::new(&self.name, Problem::NotWhole { row, value }));
+            }
             class_of(value, classes).map_err(|wanted| {
                 let said = format!("the label of row {row} (counted from 0) is {value}, {wanted}");
                 Error::new(&self.name, Problem::Labels(said))
@@ -195,12 +198,9 @@ fn no_label(name: &str, row: usize) -> Error {
     Error::new(name, Problem::Labels(format!("row {row} (counted from 0) has no label")))
 }
 
-/// A number as a class, or what is wrong with it.
+/// A whole number as a class, or what is wrong with it.
 #[expect(clippy::cast_possible_truncation, reason = "whole and within the range of integers")]
 fn class_of(value: f64, classes: Option<usize>) -> Result<i64, String> {
-    if value.fract() != 0.0 || value.abs() >= 1e15 {
-        return Err("not a whole number".to_owned());
-    }
     match classes {
         Some(count) if value < 0.0 || value >= count as f64 => {
             Err(format!("and classes are numbered 0 to {}", count.saturating_sub(1)))

@@ -110,36 +110,42 @@ pub fn sequences(
         let length = length.or(fixed).or(longest).unwrap_or(0).max(1);
         return Ok(Some(Sequences { length, padding, inputs, by_name: true }));
     }
-    // Rows of numbers are the first input, if the others can be made of it.
-    let made = |w: &Wanted| Fed::by_name(&w.name).map(|fed| (w.name.clone(), fed));
-    let Some((first, others)) = wanted.split_first() else { return Ok(None) };
-    let others: Option<Vec<_>> = others.iter().map(made).collect();
     let rows = Options { sample_shape: None, ..options.clone() };
     let sample = paths.first().and_then(|path| Dataset::open(path, &rows).ok());
-    let sample = sample.map(|set| set.file_sample_shape().to_vec());
-    match (others, sample.as_deref()) {
-        (Some(others), Some(&[width])) if !others.is_empty() || length.is_some() => {
-            // Columns for every input side by side, or others among them.
-            let all = fixed.is_some_and(|l| width == l * wanted.len());
-            if all || (length.is_none() && fixed.is_some_and(|l| width > l)) {
-                return Ok(None);
-            }
-            let inputs = std::iter::once((first.name.clone(), Fed::Given)).chain(others).collect();
-            let length = length.or(fixed).unwrap_or(width);
-            Ok(Some(Sequences { length, padding, inputs, by_name: false }))
-        }
-        _ => Ok(None),
-    }
+    Ok(sample.and_then(|set| {
+        Sequences::of_rows(wanted, set.file_sample_shape(), Padding { length, with: padding })
+    }))
 }
 
 impl Sequences {
+    /// Rows of numbers as the first input of a model that takes sequences, if the others can be made of it. None if they are
+    /// as the model takes them.
+    pub fn of_rows(wanted: &[Wanted], sample: &[usize], padding: Padding) -> Option<Self> {
+        let (first, others) = wanted.split_first()?;
+        let &[width] = sample else { return None };
+        let made = |w: &Wanted| Fed::by_name(&w.name).map(|fed| (w.name.clone(), fed));
+        let others = others.iter().map(made).collect::<Option<Vec<_>>>()?;
+        let Padding { length, with: padding } = padding;
+        if others.is_empty() && length.is_none() {
+            return None;
+        }
+        let fixed = wanted.iter().find_map(|w| w.length);
+        // Columns for every input side by side, or others among them.
+        let all = fixed.is_some_and(|l| width == l * wanted.len());
+        if all || (length.is_none() && fixed.is_some_and(|l| width > l)) {
+            return None;
+        }
+        let inputs = std::iter::once((first.name.clone(), Fed::Given)).chain(others).collect();
+        Some(Self { length: length.or(fixed).unwrap_or(width), padding, inputs, by_name: false })
+    }
+
     /// The inputs that the data hold.
     pub fn given(&self) -> impl Iterator<Item = &String> {
         self.inputs.iter().filter(|(_, fed)| *fed == Fed::Given).map(|(name, _)| name)
     }
 
     /// How many entries a sample has.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.length * self.inputs.len()
     }
 

@@ -62,14 +62,16 @@ const ROWS: usize = 4096;
 ///
 /// Of columns that are not chosen by name, those that hold dates, names of rows or words are left out if the model takes as
 /// many columns as there are without them. Words of the others get numbers in the order of the alphabet, as scikit-learn and pandas
-/// number them; so do the classes where labels are words.
+/// number them; so do the classes where labels are words. A column that is not there by its name may be called as exporters
+/// write it, `net_price` for `net price`.
 pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
-    let mut found = Surveyed { options: options.clone(), left_out: Vec::new() };
     let texts = match Texts::open(paths, &[]) {
         Ok(texts) => texts.names,
         // What is wrong with the files is said when they are read.
-        Err(_) => return Ok(found),
+        Err(_) => return Ok(Surveyed { options: options.clone(), left_out: Vec::new() }),
     };
+    let options = &as_in_file(options, &texts);
+    let mut found = Surveyed { options: options.clone(), left_out: Vec::new() };
     let label = options.label.as_ref().filter(|l| texts.contains(l));
     let candidates: Vec<String> = if options.columns.is_empty() {
         let left_out = |name: &String| {
@@ -128,6 +130,26 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         }
     }
     Ok(found)
+}
+
+/// With the names that the columns have in the file.
+fn as_in_file(options: &Options, names: &[String]) -> Options {
+    let plain = |name: &str| -> String {
+        name.chars().map(|c| if c.is_alphanumeric() || c == '+' { c } else { '_' }).collect()
+    };
+    let mut options = options.clone();
+    for column in &mut options.columns {
+        if names.contains(column) {
+            continue;
+        }
+        let mut alike = names.iter().filter(|name| plain(name) == plain(column));
+        let (Some(name), None) = (alike.next(), alike.next()) else { continue };
+        for words in options.words.iter_mut().filter(|d| d.column == *column) {
+            words.column.clone_from(name);
+        }
+        column.clone_from(name);
+    }
+    options
 }
 
 /// The columns of dates, or of dates and words, without which there are as many as the model takes.

@@ -91,6 +91,7 @@ impl Prepare {
             && self.divisor.to_bits() == 1f32.to_bits()
             && self.mean.is_empty()
             && self.std.is_empty()
+            && self.sequences.is_none()
     }
 
     /// Prepares samples along the first axis.

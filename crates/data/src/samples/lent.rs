@@ -20,6 +20,11 @@ pub enum Values<'a> {
 }
 
 impl Values<'_> {
+    /// The sizes of one sample.
+    pub fn sample(&self) -> &[usize] {
+        self.shape().get(1..).unwrap_or_default()
+    }
+
     fn shape(&self) -> &[usize] {
         match self {
             Self::Single(values) => values.shape(),

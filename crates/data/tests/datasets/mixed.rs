@@ -70,6 +70,25 @@ fn dates_and_words_are_left_out_where_the_model_takes_the_rest() {
 }
 
 #[test]
+fn columns_are_found_by_the_names_that_exporters_give_inputs() {
+    let folder = Folder::new();
+    let table = folder.put("a.csv", "job title,tenure (years),id\nclerk,1.5,7\nnurse,2,8\n");
+    let columns = ["tenure__years_", "job_title"].map(str::to_owned).to_vec();
+    let words = ["clerk", "nurse"].map(str::to_owned).to_vec();
+    let dictionary = Dictionary { column: "job_title".to_owned(), words };
+    let options = Options { columns, words: vec![dictionary], ..shaped(&[2]) };
+    let found = survey(std::slice::from_ref(&table), &options).unwrap().options;
+    assert_eq!(found.columns, ["tenure (years)", "job title"]);
+    let rows = read(&table, &found).unwrap();
+    assert_eq!(bits(rows.values.iter().copied()), bits([1.5, 0.0, 2.0, 1.0]));
+    // Which of two is meant is not guessed.
+    let two = folder.put("b.csv", "a b,a.b\n1,2\n");
+    let asked = Options { columns: vec!["a_b".to_owned()], ..shaped(&[1]) };
+    let found = survey(std::slice::from_ref(&two), &asked).unwrap().options;
+    assert!(read(&two, &found).unwrap_err().contains("no column \"a_b\""));
+}
+
+#[test]
 fn words_that_were_not_there_share_a_code_of_their_own() {
     let folder = Folder::new();
     let train = folder.put("a.csv", "x,town\n1,Ulm\n2,Bonn\n3,\n");
