@@ -103,7 +103,7 @@ pub(crate) fn watches(
         && settings.may_keep_rows
     {
         let most = (KEPT / columns).min(KEPT_OF_COLUMN);
-        watches.push(Watch::input(COLUMNS, Gather::Rows { most, seed, whole: false }));
+        watches.push(Watch::sample(COLUMNS, Gather::Rows { most, seed, whole: true }));
     }
     if let Some(map) = &statistic.map {
         let summed = match channel_axis(sample_shape) {

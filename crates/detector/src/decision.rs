@@ -1,7 +1,7 @@
 //! P-value and flag of a score, as a graph.
 
 use ndarray::Array2;
-use taste_graph::{Build, DType, Dim, Fact, Id, OpError};
+use taste_graph::{Build, DType, Dim, Fact, Id, OpError, Tensor};
 use taste_ops::functions;
 
 /// Thresholds and calibration scores of a number that decides. They are inputs of the graph under these names while that
@@ -116,6 +116,17 @@ pub(crate) fn guard(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     let flat = as_columns(b, x)?;
     let zeros = b.scale(flat, 0.0)?;
     b.sum(zeros, &[1])
+}
+
+/// 0 for every sample (N × 1), but NaN where all entries of it are missing.
+pub(crate) fn guard_of_empty(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    let flat = as_columns(b, x)?;
+    let largest = b.graph_mut().constant(Tensor::floats(&[1, 1], vec![f64::from(f32::MAX)])?);
+    let present = functions::at_most(b, flat, largest)?;
+    let count = b.sum(present, &[1])?;
+    // 0 · log 0.
+    let log = functions::log(b, count)?;
+    b.scale(log, 0.0)
 }
 
 /// A value with the guard added.

@@ -162,9 +162,8 @@ fn margins(text: &str, manifest: &Manifest) -> Option<Margins> {
     let (width, values) = unpack(text)?;
     let columns: usize = manifest.model.sample_shape.iter().product();
     let sorted = Array2::from_shape_vec((columns, width), values).ok()?;
-    let ascends = |row: ndarray::ArrayView1<'_, f32>| {
-        row.iter().all(|v| v.is_finite()) && row.iter().is_sorted()
-    };
+    let ascends =
+        |row: ndarray::ArrayView1<'_, f32>| row.iter().is_sorted_by(|a, b| a.total_cmp(b).is_le());
     sorted.outer_iter().all(ascends).then_some(Margins { sorted })
 }
 

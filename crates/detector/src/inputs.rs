@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taste_data::{Dictionary, Options, Padding, Wanted, sequences};
+use taste_data::{Dictionary, Options, Padding, Sequences, Wanted, sequences};
 use taste_engine::{InputPart, Model, Port, Request};
 
 use crate::Error;
@@ -15,17 +15,29 @@ pub fn with_inputs(
     data: &[PathBuf],
     padding: Padding,
 ) -> Result<Options, Error> {
-    let wanted = model.sequences();
+    let wanted = wanted(model);
     if wanted.is_empty() || !options.columns.is_empty() {
         return Ok(with_columns(options, model, data));
     }
-    let wanted: Vec<Wanted> =
-        wanted.into_iter().map(|(name, length)| Wanted { name, length }).collect();
     let Some(found) = sequences(data, &wanted, &options, padding)? else { return Ok(options) };
-    let sample_shape = Some(vec![found.length * found.inputs.len()]);
+    let sample_shape = Some(vec![found.width()]);
     // Lists have names; rows are all that there is.
     let columns = if found.by_name { found.given().cloned().collect() } else { Vec::new() };
     Ok(Options { sample_shape, columns, sequences: Some(found), ..options })
+}
+
+/// Likewise for rows in memory, of which a sample has these sizes.
+pub fn with_rows(options: Options, model: &Model, sample: &[usize], padding: Padding) -> Options {
+    match Sequences::of_rows(&wanted(model), sample, padding) {
+        Some(found) => {
+            Options { sample_shape: Some(vec![found.width()]), sequences: Some(found), ..options }
+        }
+        None => options,
+    }
+}
+
+fn wanted(model: &Model) -> Vec<Wanted> {
+    model.sequences().into_iter().map(|(name, length)| Wanted { name, length }).collect()
 }
 
 fn with_columns(options: Options, model: &Model, data: &[PathBuf]) -> Options {

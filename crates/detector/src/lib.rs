@@ -43,7 +43,7 @@ pub use error::{Error, ErrorKind, Shortage, refused};
 pub use fit::{Fit, Fitting, Next};
 pub use goal::{GOALS, Goal};
 pub use health::{Finding, Level, finding};
-pub use inputs::with_inputs;
+pub use inputs::{with_inputs, with_rows};
 pub use job::{Described, Job};
 pub use manifest::{
     Baseline, DataFacts, Decision, FORMAT, Manifest, MapFacts, MethodFacts, ModelFacts, PartFacts,

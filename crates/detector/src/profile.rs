@@ -12,6 +12,9 @@ const MOST_COLUMNS: usize = 2048;
 pub struct Profile {
     /// How many samples were looked at.
     pub samples: u64,
+    /// How many of them lack all entries.
+    #[serde(default)]
+    pub empty: u64,
     /// The columns of a table, the channels of an image, or all entries together.
     pub groups: Vec<Group>,
 }
@@ -139,6 +142,7 @@ impl Profile {
     /// Adds a sample by its ranges.
     pub(crate) fn add_ranges(&mut self, own: &[Group]) {
         self.samples += 1;
+        self.empty += u64::from(own.iter().all(|group| group.low > group.high));
         self.groups.resize(own.len(), Group::default());
         self.groups.iter_mut().zip(own).for_each(|(group, own)| group.merge(own));
     }
@@ -157,6 +161,7 @@ impl Profile {
     /// Adds what was seen of other samples.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
+        self.empty += other.empty;
         self.groups.resize(self.groups.len().max(other.groups.len()), Group::default());
         self.groups.iter_mut().zip(&other.groups).for_each(|(group, other)| group.merge(other));
     }

@@ -10,18 +10,20 @@ pub struct Reference {
     pub rows: Array2<f32>,
 }
 
-/// The values of every column of a table on calibration samples. Columns are sorted each for itself: no row can be read
+/// The values of every column of a table on calibration samples, as they were read. Columns are sorted each for itself: no row can be read
 /// back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margins {
-    /// One row a column, ascending.
+    /// One row a column, ascending by `total_cmp`; missing values are NaN, at the end.
     pub sorted: Array2<f32>,
 }
 
 impl Margins {
     /// Of rows.
     pub(crate) fn of(rows: &Array2<f32>) -> Self {
-        let mut sorted = rows.t().as_standard_layout().into_owned();
+        // NaN of the other sign would stand in front.
+        let mut sorted = rows.t().mapv(|v| if v.is_nan() { f32::NAN } else { v });
+        sorted = sorted.as_standard_layout().into_owned();
         for mut column in sorted.outer_iter_mut() {
             if let Some(values) = column.as_slice_mut() {
                 values.sort_unstable_by(f32::total_cmp);

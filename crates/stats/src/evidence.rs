@@ -1,10 +1,11 @@
 //! How far out a batch is, in one number that does not depend on the units of the score.
 //!
 //! The evidence of a sample is e = −log p, where p is the share of all pooled samples, those of the reference and of the
-//! batch, whose score is at least its own, itself included. It treats both sides alike, so that without a shift the
-//! evidences are exchangeable, whatever the scores are and however many are equal; and it is bounded by the log of
-//! the number of samples, so that no single one decides. Without equal scores it has about the mean and standard
-//! deviation 1.
+//! batch, whose score is at least its own, itself included. Samples with equal scores share their places, and have the
+//! mean of the evidence there: otherwise a batch that is stuck far out would look ordinary for being large. It treats
+//! both sides alike, so that without a shift the evidences are exchangeable, whatever the scores are and however many are
+//! equal; and it is bounded by the log of the number of samples, so that no single one decides. Its mean over all is about
+//! 1, and so is its standard deviation without equal scores.
 //!
 //! The effect of a batch is the mean evidence less that of the reference, in standard deviations of the reference. Its
 //! interval takes the larger of the two sides' variances with as many degrees of freedom as the smaller side has, and
@@ -17,7 +18,7 @@
 //! | scores × 2 | 98, 98 | 95, 95 | 94, 96 | 90, 94 |
 //! | scores × 5 | 97, 96 | 96, 95 | 91, 96 | 89, 96 |
 //! | scores × 0.5 | 100, 100 | 100, 100 | 98, 100 | 98, 100 |
-//! | half of all scores equal, × 2 | 99, 100 | 96, 92 | 95, 96 | 96, 95 |
+//! | half of all scores equal, × 2 | 100, 100 | 93, 94 | 94, 94 | 93, 93 |
 //! | one in five far out | 94, 82 | 98, 97 | 98, 98 | 96, 96 |
 //!
 //! A few samples that are all alike say nothing of rare ones: that is where it misses. Below [`LEAST_FOR_INTERVAL`] samples
@@ -34,6 +35,8 @@ use crate::error::refused;
 
 /// The smallest batch whose effect has an interval.
 pub const LEAST_FOR_INTERVAL: usize = 5;
+/// The variance up to which evidences are equal but for rounding.
+const ROUNDING: f64 = 1e-20;
 
 /// The evidence of every sample.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +53,17 @@ impl Evidence {
     pub fn of(reference: &[f64], batch: &[f64], tolerance: f64) -> Result<Self, Error> {
         let far = |&s: &f64| if s.is_finite() { s } else { f64::INFINITY };
         let lifted = |s: f64| if s.is_finite() { s + tolerance * s.abs() } else { s };
-        let mut pooled: Vec<f64> = reference.iter().chain(batch).map(far).map(lifted).collect();
-        pooled.sort_unstable_by(f64::total_cmp);
+        let mut sorted: Vec<f64> = reference.iter().chain(batch).map(far).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
         let evidence = |score: &f64| {
-            let below = pooled.partition_point(|&s| s < far(score));
-            let count = pooled.len() as f64;
-            libm::log(count / (count - below as f64))
+            let score = far(score);
+            let below = sorted.partition_point(|&s| lifted(s) < score);
+            let within = sorted.partition_point(|&s| s <= lifted(score)) - below;
+            // −log(k/N) over the places k of those that are equal, counted from the furthest.
+            let count = sorted.len() as f64;
+            let first = count - (below + within) as f64;
+            let places = libm::lgamma(first + within as f64 + 1.0) - libm::lgamma(first + 1.0);
+            libm::log(count) - places / within as f64
         };
         let reference: Vec<f64> = reference.iter().map(evidence).collect();
         let batch: Vec<f64> = batch.iter().map(evidence).collect();
@@ -82,11 +90,12 @@ impl Evidence {
     /// The standard deviation of the reference, in which effects are measured; that of all samples where the reference has
     /// none, and 0 where all are equal.
     pub fn deviation(&self) -> f64 {
-        if self.of_reference.variance > 0.0 {
-            return self.of_reference.variance.sqrt();
+        let own = self.of_reference.variance;
+        if own > ROUNDING {
+            return own.sqrt();
         }
         let pooled: Vec<f64> = self.reference.iter().chain(&self.batch).copied().collect();
-        Summary::of(&pooled).map_or(0.0, |s| s.variance.sqrt())
+        Summary::of(&pooled).map(|s| s.variance).filter(|v| *v > ROUNDING).map_or(0.0, f64::sqrt)
     }
 
     /// The mean of the batch less that of the reference, in deviations of the reference: positive if the batch is further
@@ -156,14 +165,18 @@ mod tests {
         let found = evidence(&[1.0, 3.0, 3.0], &[2.0, f64::NAN]);
         let expected = |shares: &[f64]| shares.iter().map(|s| -s.ln()).collect::<Vec<_>>();
         let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
-        assert!(close(found.reference(), &expected(&[1.0, 0.6, 0.6])), "{found:?}");
+        // Those that are equal have the geometric mean of their shares.
+        let shared = |a: f64, b: f64| (a * b).sqrt();
+        let equal = shared(0.6, 0.4);
+        assert!(close(found.reference(), &expected(&[1.0, equal, equal])), "{found:?}");
         assert!(close(found.batch(), &expected(&[0.8, 0.2])), "{found:?}");
         let infinite = evidence(&[1.0, 3.0, 3.0], &[2.0, f64::NEG_INFINITY]);
         assert_eq!(infinite, found);
         let rounded = Evidence::of(&[1.0, -1.0, 2.0], &[1.000_05, -0.999_95], 1e-4);
         let rounded = rounded.expect("samples");
-        assert!(close(rounded.batch(), &expected(&[0.6, 1.0])), "{rounded:?}");
-        assert!(close(rounded.reference(), &expected(&[0.6, 1.0, 0.2])), "{rounded:?}");
+        let [upper, lower] = [shared(0.6, 0.4), shared(1.0, 0.8)];
+        assert!(close(rounded.batch(), &expected(&[upper, lower])), "{rounded:?}");
+        assert!(close(rounded.reference(), &expected(&[upper, lower, 0.2])), "{rounded:?}");
     }
 
     #[test]
@@ -177,6 +190,18 @@ mod tests {
             assert!(found.effect() > 1.0, "{}", found.effect());
             assert!(found.interval(0.95).expect("a level").expect("an interval").low > 0.5);
             assert!(found.test(199, 0).expect("a test").upper <= 0.005);
+        }
+    }
+
+    #[test]
+    fn a_large_batch_that_is_stuck_far_out_is_seen() {
+        let reference: Vec<f64> = (0..1000).map(f64::from).collect();
+        for (stuck, least) in [(960.0, 0.5), (2000.0, 1.2)] {
+            for size in [100, 1000, 10_000] {
+                let found = evidence(&reference, &vec![stuck; size]);
+                let low = found.interval(0.95).expect("a level").expect("an interval").low;
+                assert!(found.effect() > least && low > 0.2, "{stuck} {size}: {}", found.effect());
+            }
         }
     }
 

@@ -12,11 +12,14 @@ use crate::{
     decision::{self, Lookup},
     file::Contents,
     health,
-    passes::{Of, Watch},
+    passes::Watch,
 };
 
 /// The outputs that every detector has.
 const OWN: [&str; 6] = ["score", "p_value", "flag", "novelty", "novelty_p_value", "map"];
+
+/// Samples that lack everything are rare up to this share of alpha: then thresholds can be had without their scores.
+const RARE: f64 = 0.2;
 
 /// A score that waits for its calibration.
 pub(super) struct Finish {
@@ -25,14 +28,25 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// Samples with entries that are no numbers have no score, whatever the method makes of them.
-    pub(super) fn new(job: &mut Job<'_>, mut statistic: Statistic) -> Result<Self, Error> {
+    /// Samples with entries that are no numbers have no score, whatever the method makes of them. Where the model fills in
+    /// what is missing, those that lack all entries have none, unless that is common in the data seen so far.
+    pub(super) fn new(
+        job: &mut Job<'_>,
+        mut statistic: Statistic,
+        seen: &Profile,
+    ) -> Result<Self, Error> {
         let parts = statistic.parts.iter().map(|p| p.name.as_str());
         let outputs: Vec<&str> = OWN.into_iter().chain(parts).collect();
         job.draft.reserve(&outputs);
-        let (x, shape, is_cut) = (job.draft.input(), job.draft.sample_shape(), job.draft.is_cut());
+        let (x, shape) = (job.draft.input(), job.draft.sample_shape());
+        let filled = job.draft.filled();
+        let is_rare = seen.empty as f64 <= RARE * job.settings.alpha * seen.samples as f64;
         let mut b = job.draft.build();
-        let guard = decision::guard(&mut b, x)?;
+        let mut guard = decision::guard(&mut b, x)?;
+        if let Some(fed) = filled.filter(|_| is_rare) {
+            let empty = decision::guard_of_empty(&mut b, fed)?;
+            guard = b.add(guard, empty)?;
+        }
         statistic.score = decision::guarded(&mut b, statistic.score, guard)?;
         if let Some(novelty) = &mut statistic.novelty {
             *novelty = decision::guarded(&mut b, *novelty, guard)?;
@@ -40,11 +54,7 @@ impl Finish {
         for part in &mut statistic.parts {
             part.id = decision::guarded(&mut b, part.id, guard)?;
         }
-        let mut watches = calibrate::watches(&mut b, &statistic, &shape, job.settings)?;
-        if is_cut {
-            // What is fed there are values within the model, not the columns of the data.
-            watches.retain(|watch| watch.of != Of::Input);
-        }
+        let watches = calibrate::watches(&mut b, &statistic, &shape, job.settings)?;
         Ok(Self { statistic, watches })
     }
 

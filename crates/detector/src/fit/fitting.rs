@@ -177,7 +177,7 @@ impl<'f> Fitting<'f> {
         }
         self.phase = match step {
             Step::Done(statistic) => {
-                let finish = Finish::new(&mut self.job, *statistic)?;
+                let finish = Finish::new(&mut self.job, *statistic, &self.profile)?;
                 Phase::Calibrate(Box::new(finish))
             }
             other => Phase::Learn(other),

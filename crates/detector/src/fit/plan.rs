@@ -35,6 +35,7 @@ pub(crate) fn plan(
         .iter()
         .map(|watch| {
             let place = match watch.of {
+                Of::Sample => None,
                 Of::Input if draft.is_fed() => None,
                 Of::Input => Some(place_of(draft.input())),
                 Of::Value(id) => Some(place_of(id)),

@@ -53,7 +53,9 @@ impl Gather {
 /// A value of which something is gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// The samples as they are.
+    /// The samples as they are read, with what is missing.
+    Sample,
+    /// What everything is a function of: the samples, with what the model fills in, or a value within the model.
     Input,
     /// A value of the graph, with a row for every sample.
     Value(Id),
@@ -71,7 +73,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of the samples as they are.
+    /// Of the samples as they are read.
+    pub fn sample(name: &str, gather: Gather) -> Self {
+        Self { name: name.to_owned(), of: Of::Sample, gather }
+    }
+
+    /// Of what everything is a function of.
     pub fn input(name: &str, gather: Gather) -> Self {
         Self { name: name.to_owned(), of: Of::Input, gather }
     }

@@ -11,8 +11,13 @@ use crate::{Detector, Margins};
 pub struct MovedColumn {
     /// Its name.
     pub name: String,
-    /// The distance of Kolmogorov and Smirnov between batch and calibration data, from 0 to 1.
+    /// The distance of Kolmogorov and Smirnov between batch and calibration data, from 0 to 1. Missing values count as
+    /// larger than all numbers, so that it is never less than what their share changed by.
     pub distance: f64,
+    /// The share of the batch that lacks the column.
+    pub missing: f64,
+    /// The share of the calibration data that lacks it.
+    pub usual_missing: f64,
     /// The p-value of that distance.
     pub p_value: f64,
     /// The same, adjusted for the number of columns (Holm).
@@ -59,6 +64,8 @@ pub(super) fn compare(
         moved.push(MovedColumn {
             name: name(i),
             distance: found.distance,
+            missing: missing(values.iter()),
+            usual_missing: missing(usual.iter()),
             p_value: found.p_value,
             adjusted_p_value: 1.0,
         });
@@ -75,6 +82,11 @@ pub(super) fn compare(
     moved.truncate(TOLD);
     let rare = RARE / margins.sorted.nrows().max(1) as f64;
     (moved, stuck.into_iter().filter(|(_, p)| *p <= rare).map(|(column, _)| column).collect())
+}
+
+fn missing<'a>(values: impl ExactSizeIterator<Item = &'a f32>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.filter(|v| v.is_nan()).count() as f64 / count
 }
 
 /// In order, with missing values at the end.

@@ -47,6 +47,19 @@ pub(crate) fn model() -> Model {
     Model::from_onnx("linear.onnx", taste_onnx::Model::new(builders::model(graph, 20)))
 }
 
+/// A classifier of three classes that fills in missing values first.
+pub(crate) fn imputing() -> Model {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/fixtures/classical");
+    Model::open(&std::path::Path::new(fixtures).join("imputer.onnx")).expect("a fixture")
+}
+
+/// Standard normal samples that lack a share of their entries.
+pub(crate) fn lacking(rows: usize, share: f64, seed: u64) -> InMemory {
+    let mut random = Random::new(seed ^ 0x51);
+    let lack = |v: f32| if random.uniform() < share { f32::NAN } else { v };
+    InMemory::new("lacking", normal(rows, 0.0, seed).values().clone().mapv_into(lack))
+}
+
 /// Standard normal samples, moved by `shift` in every entry.
 #[expect(clippy::cast_possible_truncation, reason = "samples are single precision")]
 pub(crate) fn normal(rows: usize, shift: f64, seed: u64) -> InMemory {

@@ -5,12 +5,14 @@ use std::{ops::ControlFlow, sync::Arc};
 use taste_data::{Borrowed, InMemory, Mapped, Samples};
 use taste_detector::{
     Detector, Error, Fit, Job, Method, Needs, Part, Role, Statistic, Step,
-    shift::{Batch, By, Kind, Note, Session, Shift, TestSettings, Tests, Verdict},
+    shift::{Batch, By, Kind, MovedColumn, Note, Session, Shift, TestSettings, Tests, Verdict},
 };
 use taste_ops::functions;
 use taste_stats::binomial;
 
-use crate::common::{Column, Distance, WIDTH, engine, fitted, halves, model, normal};
+use crate::common::{
+    Column, Distance, WIDTH, engine, fitted, halves, imputing, lacking, model, normal,
+};
 
 /// The sum of squares of a sample is its score, its squares are the terms, its entries residuals and drifts, and its first
 /// entry is the novelty.
@@ -202,6 +204,58 @@ fn stuck_columns_and_repeated_samples_are_told() {
     assert!(shift.repeated == 199 && shift.notes.contains(&Note::Repeated), "{shift:?}");
     let calm = test(&detector, &normal(200, 0.0, 9), 199);
     assert!(calm.repeated == 0 && calm.notes.is_empty() && calm.information.stuck.is_empty());
+}
+
+/// A detector of samples that lack entries, behind a model that fills these in.
+fn behind_imputer(share: f64) -> Detector {
+    let model = imputing();
+    let fit = Fit::new(&model, Arc::new(Distance)).settings(halves()).engine(engine());
+    fit.run(&lacking(2000, share, 2), None).expect("a detector")
+}
+
+#[test]
+fn columns_are_compared_as_they_were_read() {
+    let detector = behind_imputer(0.15);
+    let bytes = detector.to_bytes().expect("bytes");
+    let detector = Detector::from_bytes(&bytes).expect("columns with missing values read back");
+    let fresh = test(&detector, &lacking(800, 0.15, 9), 199);
+    let quiet = |c: &MovedColumn| c.adjusted_p_value > 0.05;
+    assert!(fresh.information.columns.iter().all(quiet), "{:?}", fresh.information.columns);
+    assert!(fresh.information.stuck.is_empty() && fresh.verdict == Verdict::None, "{fresh:?}");
+    // Half of a column is missing, or all of it.
+    for (every, share) in [(2, 0.57), (1, 1.0)] {
+        let mut values = lacking(800, 0.15, 9).values().clone();
+        values.slice_mut(ndarray::s![..;every, 1]).fill(f32::NAN);
+        let found = test(&detector, &InMemory::new("lacking", values), 199).information;
+        let first = &found.columns[0];
+        assert!(first.name == "entry 1" && first.adjusted_p_value < 0.001, "{first:?}");
+        assert!((first.missing - share).abs() < 0.03 && first.usual_missing < 0.18, "{first:?}");
+        assert!(found.columns[1..].iter().all(quiet), "{:?}", found.columns);
+        assert!((found.stuck[0].share - share).abs() < 0.03, "{:?}", found.stuck);
+        assert!((found.stuck[0].usual_share - 0.15).abs() < 0.03, "{:?}", found.stuck);
+    }
+}
+
+#[test]
+fn samples_that_lack_everything_have_no_score_where_that_is_rare() {
+    let all = InMemory::new("empty", normal(200, 0.0, 9).values().mapv(|_| f32::NAN));
+    for share in [0.0, 0.15] {
+        let empty = test(&behind_imputer(share), &all, 199);
+        assert_eq!((empty.not_finite, empty.flagged, empty.verdict), (200, 200, Verdict::Shift));
+        assert!(!empty.notes.contains(&Note::MoreOrdinary), "{empty:?}");
+        // One entry is enough.
+        let mut values = all.values().clone();
+        values.index_axis_mut(ndarray::Axis(1), 2).fill(0.5);
+        let one = test(&behind_imputer(share), &InMemory::new("one", values), 199);
+        assert_eq!(one.not_finite, 0);
+    }
+    // One in five training samples lacks everything.
+    let mut values = normal(2000, 0.0, 2).values().clone();
+    values.slice_mut(ndarray::s![..;5, ..]).fill(f32::NAN);
+    let model = imputing();
+    let fit = Fit::new(&model, Arc::new(Distance)).settings(halves()).engine(engine());
+    let detector = fit.run(&InMemory::new("often", values), None).expect("a detector");
+    assert_eq!(test(&detector, &all, 199).not_finite, 0);
 }
 
 fn tested(detector: &Detector, settings: TestSettings, sets: &[&dyn Samples]) -> Tests {
