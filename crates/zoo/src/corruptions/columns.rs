@@ -40,9 +40,7 @@ impl Columns {
         with: Option<&str>,
         seed: u64,
     ) -> Result<Self, Error> {
-        let &[count] = data.sample_shape() else {
-            return Err(taste_detector::refused(format!("{}: it is no table", data.name())));
-        };
+        let count = data.sample_shape().iter().product();
         let names = match data.columns() {
             Some(names) => names.to_vec(),
             None => (0..count).map(|i| i.to_string()).collect(),

@@ -137,15 +137,31 @@ impl Recipe {
         }
     }
 
+    /// Fails where the samples are not what it changes: pictures, or rows of tables.
+    pub(super) fn check(&self, data: &dyn Samples) -> Result<(), Error> {
+        let shape = data.sample_shape();
+        let (wanted, fits) = if self.is_for_tables() {
+            ("tables", shape.len() == 1)
+        } else {
+            ("pictures", matches!(shape.len(), 2 | 3))
+        };
+        if fits {
+            return Ok(());
+        }
+        let found = match data.columns() {
+            Some(_) => "it is a table".to_owned(),
+            None => format!("its samples have the shape {shape:?}"),
+        };
+        let name = self.corruption.choice.name;
+        Err(refused(format!("{}: the corruption {name} is for {wanted}, and {found}", data.name())))
+    }
+
     /// What changes the rows of a table, after a pass through them.
     pub fn rows(&self, data: &dyn Samples) -> Result<Rows<'_>, Error> {
+        self.check(data)?;
         let name = self.corruption.choice.name;
         let Act::Table(act) = self.corruption.act else {
-            let shape = data.sample_shape();
-            return Err(refused(format!(
-                "{}: the corruption {name} is for pictures, and its samples have the shape {shape:?}",
-                data.name()
-            )));
+            return Err(refused(format!("the corruption {name} is for pictures")));
         };
         let seed = random::hash(self.seed, name_seed(name));
         let columns = Columns::of(data, self.column.as_deref(), self.with.as_deref(), seed)?;

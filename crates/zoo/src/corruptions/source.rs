@@ -69,12 +69,9 @@ impl Source {
     pub(super) fn picture(&self, sample: ArrayD<f32>, place: usize) -> Result<Picture, Error> {
         let name = self.data.name();
         let unit = if self.holds_bytes() { 255.0 } else { 1.0 };
-        let shape = sample.shape().to_vec();
-        let sample = if shape.len() == 2 { sample.insert_axis(Axis(0)) } else { sample };
-        let picture = sample
-            .mapv(|v| f64::from(v) / unit)
-            .into_dimensionality()
-            .map_err(|_| refused(format!("{name}: samples of shape {shape:?} are no pictures")))?;
+        let sample = if sample.ndim() == 2 { sample.insert_axis(Axis(0)) } else { sample };
+        let scaled = sample.mapv(|v| f64::from(v) / unit);
+        let picture = scaled.into_dimensionality().expect("a shape that was looked at");
         match picture.iter().find(|v: &&f64| !(0.0..=1.0).contains(*v)) {
             None => Ok(picture),
             Some(v) => Err(refused(format!(

@@ -36,6 +36,7 @@ pub fn write(
     path: &Path,
     progress: &Progress<'_>,
 ) -> Result<Written, Error> {
+    recipe.check(source.data())?;
     let samples = source.data().len()?.min(most.unwrap_or(usize::MAX));
     let job = Job { source, recipe, samples, path, progress };
     if recipe.is_for_tables() {
@@ -83,9 +84,10 @@ impl Job<'_> {
                 let picture = self.recipe.picture(&picture, place)?;
                 Ok(self.source.laid_out(picture).mapv(element))
             };
-            let pictures: Vec<ArrayD<T>> = taste_threads::within(|| {
-                chunk.index.par_iter().enumerate().map(changed).collect::<Result<_, _>>()
-            })?;
+            // All before the first error: which sample it names must not depend on threads.
+            let pictures: Vec<Result<ArrayD<T>, Error>> =
+                taste_threads::within(|| chunk.index.par_iter().enumerate().map(changed).collect());
+            let pictures: Vec<ArrayD<T>> = pictures.into_iter().collect::<Result<_, _>>()?;
             let views: Vec<_> = pictures.iter().map(|p| p.view()).collect();
             let rows = stack(Axis(0), &views).expect("pictures of one shape");
             writer.append(&rows.view()).map_err(unwritten)

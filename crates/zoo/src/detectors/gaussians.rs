@@ -121,8 +121,7 @@ impl<'s> Classes<'s> {
         let centres = self.centres(basis)?;
         let lengths: Vec<f64> = centres.outer_iter().map(|c| -0.5 * c.dot(&c)).collect();
         // ‖y − c‖² is least where y·c − ½‖c‖² is largest. The difference itself keeps its digits.
-        let (turned, lengths) =
-            (stored_matrix(b, &centres.t().to_owned())?, stored_row(b, &lengths)?);
+        let (turned, lengths) = (stored_matrix(b, &centres.t())?, stored_row(b, &lengths)?);
         let near = functions::matmul(b, y, turned)?;
         let near = b.add(near, lengths)?;
         let first = functions::first_max(b, near, 1)?;

@@ -86,7 +86,7 @@ impl Method for Gmm {
         Ok(Step::pass(purpose, Split::Fit, watches, move |job, seen| {
             let drawn = seen.rows("rows")?;
             let means = means(drawn, classes)?;
-            check_labels(job, CHOICE.name, &means)?;
+            check_labels(job, CHOICE.name, &means, "")?;
             let mixture = Mixture::of(drawn, &means, reg)?;
             let rows = job.draft.rows();
             let mut b = job.draft.build();

@@ -108,7 +108,7 @@ impl Method for Knn {
                 let bank = bank - &mean;
                 let squares = bank.map_axis(Axis(1), |row| row.dot(&row));
                 let mean = stored_row(&mut b, &mean.to_vec())?;
-                let turned = stored_matrix(&mut b, &bank.t().to_owned())?;
+                let turned = stored_matrix(&mut b, &bank.t())?;
                 let squares = stored_row(&mut b, &squares.to_vec())?;
                 // ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y, and ‖x‖² is the same for every y.
                 let x = b.sub(unit, mean)?;

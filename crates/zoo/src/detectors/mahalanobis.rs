@@ -78,7 +78,7 @@ impl Method for Mahalanobis {
         let purpose = "training samples for the classes";
         Ok(Step::pass(purpose, Split::Fit, watches, move |job, seen| {
             let classes = Classes::of(seen)?;
-            check_labels(job, choice.name, classes.means)?;
+            check_labels(job, choice.name, classes.means, "")?;
             let (metric, ridge) = classes.within()?;
             let rows = job.draft.rows();
             let mut b = job.draft.build();

@@ -98,7 +98,7 @@ impl Method for NnGuide {
             }
             let rows = job.draft.rows();
             let mut b = job.draft.build();
-            let turned = stored_matrix(&mut b, &bank.t().mapv(f64::from))?;
+            let turned = stored_matrix(&mut b, &bank.mapv(f64::from).t())?;
             let similar = functions::matmul(&mut b, unit, turned)?;
             let [largest, _] = functions::top_k(&mut b, similar, 1, k)?;
             let score = b.formula([largest, level], |[similar, level]| {

@@ -57,7 +57,7 @@ impl Method for RelativeMahalanobis {
         let purpose = "training samples for the classes";
         Ok(Step::pass(purpose, Split::Fit, watches, move |job, seen| {
             let classes = Classes::of(seen)?;
-            check_labels(job, CHOICE.name, classes.means)?;
+            check_labels(job, CHOICE.name, classes.means, "")?;
             let (within, ridge) = classes.within()?;
             let rows = job.draft.rows();
             let mut b = job.draft.build();

@@ -1,6 +1,6 @@
 //! What several detectors have in common.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayRef2, s};
 use taste_choice::Arguments;
 use taste_detector::{Error, Job, refused};
 use taste_engine::{Feature, LinearHead};
@@ -77,8 +77,23 @@ pub(super) fn stored(b: &mut Build<'_>, shape: &[usize], values: Vec<f64>) -> Re
 }
 
 /// A matrix as a constant.
-pub(super) fn stored_matrix(b: &mut Build<'_>, matrix: &Array2<f64>) -> Result<Id, OpError> {
-    stored(b, &[matrix.nrows(), matrix.ncols()], matrix.iter().copied().collect())
+pub(super) fn stored_matrix(b: &mut Build<'_>, matrix: &ArrayRef2<f64>) -> Result<Id, OpError> {
+    stored(b, &[matrix.nrows(), matrix.ncols()], row_by_row(matrix))
+}
+
+/// The entries of a matrix, row by row. A large one that was turned is copied in squares: taken one by one, every entry would
+/// be far from the last in memory.
+fn row_by_row(matrix: &ArrayRef2<f64>) -> Vec<f64> {
+    const SIDE: usize = 32;
+    let (rows, columns) = matrix.dim();
+    let mut whole = Array2::zeros((rows, columns));
+    for top in (0..rows).step_by(SIDE) {
+        for left in (0..columns).step_by(SIDE) {
+            let square = s![top..rows.min(top + SIDE), left..columns.min(left + SIDE)];
+            whole.slice_mut(square).assign(&matrix.slice(square));
+        }
+    }
+    whole.into_raw_vec_and_offset().0
 }
 
 /// A row as a constant, 1 × width.
@@ -120,8 +135,14 @@ pub(super) fn activations(job: &mut Job<'_>) -> Result<(Id, String), Error> {
     })
 }
 
-/// Fails where labels are missing, are none of the model's classes, or leave a class out.
-pub(super) fn check_labels(job: &Job<'_>, method: &str, means: &GroupMeans) -> Result<(), Error> {
+/// Fails where labels are missing, are none of the model's classes, or leave a class out; `counted` says which samples
+/// count, if not all do.
+pub(super) fn check_labels(
+    job: &Job<'_>,
+    method: &str,
+    means: &GroupMeans,
+    counted: &str,
+) -> Result<(), Error> {
     let data = &job.data.name;
     if means.without() > 0 {
         return Err(Error::NoLabels { method: method.to_owned(), data: data.clone() });
@@ -135,8 +156,7 @@ pub(super) fn check_labels(job: &Job<'_>, method: &str, means: &GroupMeans) -> R
     match means.absent() {
         None => Ok(()),
         Some(class) => Err(refused(format!(
-            "{data}: the method {method} learns from samples of every class, 0 to {last}, and none that counts is of class \
-             {class}"
+            "{data}: the method {method} learns from samples of every class, 0 to {last}, and none{counted} is of class {class}"
         ))),
     }
 }
@@ -207,5 +227,18 @@ impl Pruned {
         let ratio = functions::reciprocal(&mut b, ratio)?;
         let ratio = b.mul(all, ratio)?;
         Ok(Self { flat, least, scale: functions::exp(&mut b, ratio)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turned_matrix_is_stored_row_by_row() {
+        let matrix = Array2::from_shape_fn((70, 33), |(i, j)| (100 * i + j) as f64);
+        let entries: Vec<f64> = matrix.t().iter().copied().collect();
+        assert_eq!(row_by_row(&matrix.t()), entries);
+        assert_eq!(row_by_row(&matrix), matrix.iter().copied().collect::<Vec<_>>());
     }
 }

@@ -62,7 +62,7 @@ impl Method for She {
         let purpose = "training samples for the patterns";
         Ok(Step::pass(purpose, Split::Fit, watches, move |job, seen| {
             let means = seen.classes("patterns")?;
-            check_labels(job, CHOICE.name, means)?;
+            check_labels(job, CHOICE.name, means, " that the model is right about")?;
             let patterns = (0..classes).filter_map(|k| means.mean(k)).flatten().copied().collect();
             let rows = job.draft.rows();
             let mut b = job.draft.build();
