@@ -55,6 +55,9 @@ pub enum Error {
     /// There is no such alarm, or it is resolved.
     #[error("there is no open alarm {0}")]
     NoAlarm(u64),
+    /// There is no state in the folder.
+    #[error("{}: there is no state of a monitor", .0.display())]
+    NoState(PathBuf),
     /// The state belongs to another detector.
     #[error("{}: this state belongs to another detector (SHA-256 {found}, now {wanted})", folder.display())]
     OtherDetector {
@@ -140,7 +143,8 @@ impl Error {
             | Self::Setting { .. }
             | Self::Batch { .. }
             | Self::Gap { .. }
-            | Self::NoAlarm(_) => ErrorKind::Input,
+            | Self::NoAlarm(_)
+            | Self::NoState(_) => ErrorKind::Input,
             Self::SeenByModel => ErrorKind::SeenByModel,
             Self::OtherDetector { .. } | Self::OtherSettings { .. } => ErrorKind::Mismatch,
             Self::Locked(_) => ErrorKind::Locked,

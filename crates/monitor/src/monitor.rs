@@ -58,6 +58,8 @@ pub struct Outcome {
 pub struct Opening {
     /// Go on although acknowledged records are lost.
     pub accept_loss: bool,
+    /// Refuse to begin a state where there is none ([`Error::NoState`]).
+    pub existing: bool,
 }
 
 impl Monitor {
@@ -78,6 +80,9 @@ impl Monitor {
         }
         let identity = store::Identity::of(&baseline, &settings);
         let mut watch = Watch::new(baseline, settings)?;
+        if opening.existing && !store::is_begun(folder)? {
+            return Err(Error::NoState(folder.to_owned()));
+        }
         let lock = store::hold(folder)?;
         identity.check(folder)?;
         let (snapshot, mut notes) = store::latest(folder)?;

@@ -348,7 +348,7 @@ fn what_was_acknowledged_and_is_gone_is_told() {
     fs::write(journal, &bytes[..bytes.len() / 2]).expect("written");
     let error = refusal(folder.path());
     assert!(error.to_string().contains("record 120 had been acknowledged"), "{error}");
-    let opening = Opening { accept_loss: true };
+    let opening = Opening { accept_loss: true, ..Opening::default() };
     let opened = Monitor::open(folder.path(), baseline(1), Settings::default(), opening);
     let monitor = opened.expect("accepted");
     assert!(monitor.notes().iter().any(|n| n.contains("acknowledged records are lost")));

@@ -42,6 +42,11 @@ impl Range {
         Self { low: self.low - room, high: self.high + room }
     }
 
+    /// With a part of the length added at the high end.
+    pub(crate) fn raised(self, part: f64) -> Self {
+        Self { high: self.high + self.length() * part, ..self }
+    }
+
     /// Where a value lies: 0 at the low end, 1 at the high one.
     pub(crate) fn position(self, value: f64) -> f64 {
         (value.clamp(-MOST, MOST) - self.low) / self.length()

@@ -1,6 +1,6 @@
 //! What the last samples were like, beside the calibration samples: by term of the score, by class, by column.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::RangeInclusive};
 
 use ndarray::{ArrayD, Axis};
 use taste_detector::{Detector, Role, Scores};
@@ -10,6 +10,8 @@ use taste_monitor::Reason;
 pub(crate) const WINDOW: usize = 1000;
 /// No more entries of samples are looked at than so many.
 const MOST_COLUMNS: usize = 512;
+/// Errors of a mean that chance hardly ever makes, also among many columns.
+const CHANCE: f64 = 4.0;
 
 /// A value of calibration samples.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ struct Usual {
 /// One sample.
 #[derive(Clone, Debug)]
 struct Row {
+    /// Its number in the stream.
+    number: u64,
     score: f32,
     class: Option<usize>,
     terms: Vec<f32>,
@@ -105,7 +109,8 @@ impl Recent {
         Self { score, terms, columns, classes, rows: VecDeque::new() }
     }
 
-    pub(crate) fn add(&mut self, scores: &Scores, samples: &ArrayD<f32>) {
+    /// Adds samples that were counted from a number on.
+    pub(crate) fn add(&mut self, first: u64, scores: &Scores, samples: &ArrayD<f32>) {
         let skip = scores.len().saturating_sub(WINDOW);
         for i in skip..scores.len() {
             let term = |(part, column, _): &(String, usize, Usual)| {
@@ -122,7 +127,8 @@ impl Recent {
                 best.map_or(0, |b| b.0)
             });
             let terms = self.terms.iter().map(term).collect();
-            self.rows.push_back(Row { score: scores.score[i], class, terms, columns });
+            let (number, score) = (first + i as u64, scores.score[i]);
+            self.rows.push_back(Row { number, score, class, terms, columns });
         }
         let over = self.rows.len().saturating_sub(WINDOW);
         self.rows.drain(..over);
@@ -135,8 +141,13 @@ impl Recent {
 
     /// How far each term of the score moved.
     pub(crate) fn terms(&self) -> Vec<Effect> {
+        self.terms_among(0..=u64::MAX)
+    }
+
+    fn terms_among(&self, numbers: RangeInclusive<u64>) -> Vec<Effect> {
+        let rows = || self.rows.iter().filter(|row| numbers.contains(&row.number));
         let one = |(at, term): (usize, &(String, usize, Usual))| {
-            term.2.effect(self.rows.iter().map(|row| row.terms[at]))
+            term.2.effect(rows().map(|row| row.terms[at]))
         };
         self.terms.iter().enumerate().map(one).collect()
     }
@@ -152,16 +163,22 @@ impl Recent {
 
     /// How far the mean of each column moved.
     pub(crate) fn columns(&self) -> Vec<Effect> {
-        let one = |(at, column): (usize, &Usual)| {
-            column.effect(self.rows.iter().map(|row| row.columns[at]))
-        };
+        self.columns_among(0..=u64::MAX)
+    }
+
+    fn columns_among(&self, numbers: RangeInclusive<u64>) -> Vec<Effect> {
+        let rows = || self.rows.iter().filter(|row| numbers.contains(&row.number));
+        let one = |(at, column): (usize, &Usual)| column.effect(rows().map(|row| row.columns[at]));
         self.columns.iter().enumerate().map(one).collect()
     }
 
-    /// What the window differs in most: terms of the score, or else columns.
-    pub(crate) fn reasons(&self) -> Vec<Reason> {
-        let mut effects = self.terms();
-        effects.extend(self.columns());
+    /// What samples in the window differ in most: terms that raise the score, and columns by more than chance explains.
+    pub(crate) fn reasons(&self, numbers: RangeInclusive<u64>) -> Vec<Reason> {
+        let mut effects = self.terms_among(numbers.clone());
+        effects.retain(|e| e.deviations > 0.0);
+        let mut columns = self.columns_among(numbers);
+        columns.retain(|e| e.deviations.abs() * (e.samples as f64).sqrt() > CHANCE);
+        effects.append(&mut columns);
         effects.retain(|e| e.deviations.is_finite() && e.samples > 0);
         effects.sort_by(|a, b| b.deviations.abs().total_cmp(&a.deviations.abs()));
         effects.truncate(5);

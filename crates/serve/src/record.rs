@@ -156,7 +156,7 @@ fn run(model: &Model, watched: &Watched, received: &Receiver<Entry>) {
             if let Ok(outcome) = outcome
                 && !outcome.duplicate
             {
-                watched.recent().add(&entry.scores, &entry.samples);
+                watched.recent().add(outcome.first, &entry.scores, &entry.samples);
                 watched.kept().offer(outcome, &entry.samples);
             }
         }
@@ -195,9 +195,11 @@ fn count(monitor: &mut Monitor, model: &Model, entry: &Entry) -> Result<Outcome,
     monitor.record(&batch, origin).map_err(|e| e.to_string())
 }
 
-/// Says that an alarm was raised, and notes what the last samples differ in.
+/// Says that an alarm was raised, and notes what the samples from its likely beginning on differ in.
 fn announce(monitor: &mut Monitor, model: &Model, watched: &Watched, alarm: u64) {
-    let reasons = watched.recent().reasons();
+    let Some(found) = monitor.alarm(alarm) else { return };
+    let from = found.began.map_or(found.raised.sample, |began| began.likely.sample);
+    let reasons = watched.recent().reasons(from..=found.raised.sample);
     if let Err(e) = monitor.explain(alarm, reasons) {
         tracing::error!(error = %e, "the reasons of an alarm could not be noted");
     }

@@ -8,7 +8,7 @@ use taste_files::AtomicFile;
 use super::{about, sync_folder};
 use crate::{Baseline, Error, Kind, Settings};
 
-const FILE: &str = "monitor.json";
+pub(super) const FILE: &str = "monitor.json";
 const FORMAT: u32 = 1;
 
 /// The detector, the settings and the streams of a state.

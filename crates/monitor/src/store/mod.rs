@@ -46,6 +46,17 @@ pub(crate) fn hold(folder: &Path) -> Result<File, Error> {
     }
 }
 
+/// Whether there is something of a state in a folder.
+pub(crate) fn is_begun(folder: &Path) -> Result<bool, Error> {
+    match fs::metadata(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(about(folder, &e)),
+        Ok(_) => {
+            Ok(folder.join(identity::FILE).exists() || !numbered(folder, "journal-")?.is_empty())
+        }
+    }
+}
+
 /// Makes the names in a folder durable, where the system can.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }

@@ -1,5 +1,7 @@
 //! Alarms: one for each episode, with what is known of it, and the messages about them that wait to be sent.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Moment;
@@ -99,6 +101,19 @@ pub struct Acknowledgement {
     pub by: String,
     /// What they said.
     pub note: String,
+}
+
+impl fmt::Display for Acknowledgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("acknowledged")?;
+        if !self.by.is_empty() {
+            write!(f, " by {}", self.by)?;
+        }
+        if !self.note.is_empty() {
+            write!(f, ": {}", self.note)?;
+        }
+        Ok(())
+    }
 }
 
 /// How an alarm ended.

@@ -198,15 +198,32 @@ pub(super) fn draw_upright_limit(
     label: &str,
     paint: Paint,
 ) {
+    draw_named_upright(d, frame, value, label, paint, frame.right());
+}
+
+/// The same with a label that goes no further right than to a place, but on the left or a line lower.
+pub(super) fn draw_named_upright(
+    d: &mut Drawing,
+    frame: &Frame,
+    value: f64,
+    label: &str,
+    paint: Paint,
+    most: f64,
+) {
     let x = frame.x(value);
     let style = Style::stroke(paint, 1.5).dashed(true);
     d.line([x, frame.at[1]], [x, frame.bottom()], style);
-    let (before, after) = (x - frame.at[0] - 6.0, frame.right() - x - 6.0);
+    let (before, mut after) = (x - frame.at[0] - 6.0, most - x - 6.0);
+    let mut y = frame.at[1] + SMALL;
+    if most < frame.right() && text::width(label, SMALL) > before.max(after) {
+        after = frame.right() - x - 6.0;
+        y += SMALL + 3.0;
+    }
     let room = before.max(after);
     let label = text::shorten(label, SMALL, room);
     let fits_after = text::width(&label, SMALL) <= after;
     let (x, anchor) = if fits_after { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
-    d.text(Text::new([x, frame.at[1] + SMALL], label, SMALL).anchor(anchor).paint(paint).halo());
+    d.text(Text::new([x, y], label, SMALL).anchor(anchor).paint(paint).halo());
 }
 
 /// A level dashed line at a height with a label above or below it.

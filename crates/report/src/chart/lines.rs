@@ -2,7 +2,7 @@
 
 use super::{
     HEIGHT, WIDTH,
-    frame::{Extent, Frame, Setup, draw_level_limit, draw_upright_limit},
+    frame::{Extent, Frame, Setup, draw_level_limit, draw_named_upright},
     legend::{Entry, Key},
     name, nothing,
 };
@@ -199,8 +199,11 @@ impl Figure for Lines {
             of_axis.flat_map(Series::heights)
         };
         let y = Range::covering(heights(false).chain(self.levels.iter().map(|l| l.0)));
+        // Names of moments stand above all lines.
+        let above = if self.moments.is_empty() { 0.0 } else { 0.08 };
+        let roomy = |range: Range| range.padded(0.05).raised(above);
         let right = self.series.iter().any(|s| s.right);
-        let right_range = Range::covering(heights(true)).padded(0.05);
+        let right_range = roomy(Range::covering(heights(true)));
         let entries = self.series.iter().enumerate().map(|(k, s)| Entry {
             name: if s.right { format!("{} (right axis)", s.name) } else { s.name.clone() },
             paint: s.paint(k),
@@ -216,7 +219,7 @@ impl Figure for Lines {
             x_label: &self.x_label,
             y_label: &self.y_label,
             x,
-            y: y.padded(0.05),
+            y: roomy(y),
             right: right.then_some((self.right_label.as_str(), right_range)),
             legend: entries.collect(),
             note: self.note(),
@@ -233,8 +236,11 @@ impl Figure for Lines {
         for (value, label) in self.levels.iter().filter(|l| l.0.is_finite()) {
             draw_level_limit(&mut d, &frame, *value, label);
         }
-        for (value, label) in self.moments.iter().filter(|m| m.0.is_finite()) {
-            draw_upright_limit(&mut d, &frame, *value, label, Paint::Limit);
+        let mut moments: Vec<_> = self.moments.iter().filter(|m| m.0.is_finite()).collect();
+        moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (k, (value, label)) in moments.iter().enumerate() {
+            let next = moments.get(k + 1).map_or(frame.right(), |next| frame.x(next.0));
+            draw_named_upright(&mut d, &frame, *value, label, Paint::Limit, next);
         }
         d
     }

@@ -157,6 +157,32 @@ fn a_second_axis_has_its_own_measure() {
 }
 
 #[test]
+fn names_of_moments_lie_over_neither_a_level_nor_each_other() {
+    let placed = |at: f64| {
+        let svg = Lines::new("")
+            .series(Series::new("", (0..100).map(|i| (f64::from(i), f64::from(i % 10)))))
+            .level(9.0, "threshold")
+            .moment(at, "likely start")
+            .moment(at + 1.0, "alarm 1")
+            .to_svg();
+        let document = Document::parse(&svg).expect("XML");
+        ["likely start", "alarm 1", "threshold"].map(|name| {
+            let mut nodes = document.descendants().filter(|n| n.has_tag_name("text"));
+            let node = nodes.find(|n| n.text() == Some(name)).expect("the whole name");
+            let anchor = node.attribute("text-anchor").unwrap_or("start").to_owned();
+            (value(node, "x"), value(node, "y"), anchor)
+        })
+    };
+    let [start, alarm, level] = placed(50.0);
+    assert_eq!((start.2.as_str(), alarm.2.as_str()), ("end", "start"));
+    assert!(start.0 < alarm.0 && alarm.1 + 10.0 < level.1, "{start:?} {alarm:?} {level:?}");
+    // There is no room on the left.
+    let [start, alarm, _] = placed(1.0);
+    assert_eq!((start.2.as_str(), alarm.2.as_str()), ("start", "start"));
+    assert!(start.1 >= alarm.1 + 10.0, "{start:?} {alarm:?}");
+}
+
+#[test]
 fn long_series_stay_small_and_keep_their_peaks() {
     let points = (0..300_000).map(|i| (f64::from(i), if i == 123_457 { 50.0 } else { 0.0 }));
     let svg = Lines::new("").series(Series::new("", points)).to_svg();

@@ -156,7 +156,7 @@ fn drawn(served: &Served, view: &View, recent: &Recent) -> String {
     html += &figures::flagged(view);
     html += &figures::scores(&served.model.detector, &recent.scores());
     html += &figures::p_values(view).unwrap_or_default();
-    let what = "Since the service started";
+    let what = &format!("Among the last {} samples", words::count(recent.scores().len() as u64));
     let terms = figures::effects("terms", "Terms of the score", what, &recent.terms(), 12);
     html += &terms.unwrap_or_default();
     let classes = recent.classes();
@@ -174,11 +174,8 @@ fn alarms(view: &View) -> String {
     let row = |alarm: &Alarm| {
         let standing = match (alarm.standing, &alarm.acknowledged) {
             (Standing::Firing, _) => "stands".to_owned(),
-            (Standing::Acknowledged, Some(by)) if by.note.is_empty() => {
-                format!("known to {}", by.by)
-            }
-            (Standing::Acknowledged, Some(by)) => format!("known to {}: {}", by.by, by.note),
-            (Standing::Acknowledged, None) => "known".to_owned(),
+            (Standing::Acknowledged, Some(known)) => known.to_string(),
+            (Standing::Acknowledged, None) => "acknowledged".to_owned(),
             (Standing::Resolved, _) => alarm
                 .resolved
                 .map_or("over".to_owned(), |r| format!("over since {}", words::moment(r.at.time))),

@@ -65,6 +65,23 @@ async fn a_shift_raises_an_alarm_that_people_acknowledge_and_end() {
 }
 
 #[tokio::test]
+async fn an_alarm_is_carried_by_what_the_samples_behind_it_differ_in() {
+    let service = Service::new();
+    let usual: Vec<[f32; 2]> = (0..400u16)
+        .map(|i| [0.1 * f32::from(i % 21) - 1.0, 0.1 * f32::from(i % 17) - 0.8])
+        .collect();
+    service.infer(&rows(&usual)).await;
+    assert_eq!(view(&service).await["status"], "quiet");
+    service.infer(&rows(&[[6.0, 6.0]; 20])).await;
+    let alarm = view(&service).await["alarms"][0].clone();
+    let reasons = alarm["reasons"].as_array().expect("reasons");
+    let effects: Vec<f64> = reasons.iter().filter_map(|r| r["effect"].as_f64()).collect();
+    // As far as these samples are out, and not diluted by those before.
+    assert!(effects.first().is_some_and(|effect| *effect > 2.0), "{alarm}");
+    assert!(effects.iter().all(|effect| *effect > 0.0), "{alarm}");
+}
+
+#[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let samples: Vec<[f32; 2]> = (0..50u8).map(|i| [f32::from(i) / 25.0 - 1.0, 0.3]).collect();

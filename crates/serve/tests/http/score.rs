@@ -41,8 +41,8 @@ async fn what_is_wrong_is_named() {
     for (body, words) in [
         ("", "empty"),
         ("[1, 2, 3]", "a sample has 2 numbers, and the body holds 3"),
-        ("[[1, \"a\"]]", "numbers and strings"),
         ("[\"a\"]", "rows with words are objects"),
+        ("[[1, \"a\"]]", "rows with words are objects"),
         ("{\"a\": 1", "the body"),
         ("a,b,c\n1,2,3\n", "the body"),
         ("\u{89}PNG nothing", "the body"),
