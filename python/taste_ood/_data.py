@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import collections.abc
 import io
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +20,8 @@ from ._errors import DataError
 #: Anything that samples can be made of: an array (numpy, torch, jax, whatever has __array__ or __dlpack__), a table (pandas,
 #: polars, pyarrow, whatever has __arrow_c_stream__), a path or several, an iterable of batches, a DataLoader.
 Samples = Any
-#: Labels: numbers of classes, true values of a regressor, or the name of a column of the table.
-Labels = Union[str, "collections.abc.Sequence[int]", NDArray[Any], Any, None]
+#: Labels: numbers or names of classes, true values of a regressor, the name of a column of the table, or a file.
+Labels = Union[str, os.PathLike[str], Sequence[int], Sequence[str], NDArray[Any], Any, None]
 
 #: Batches are kept in memory up to this many bytes, and in a file beyond.
 _IN_MEMORY = 1 << 28
@@ -37,7 +36,10 @@ class Data:
     bytes: NDArray[np.uint8] | None = None
     paths: list[str] = field(default_factory=list)
     labels: NDArray[np.float64] | None = None
+    label_file: str | None = None
     label: str | None = None
+    #: What classes are called, where labels are words.
+    classes: list[str] = field(default_factory=list)
 
     @property
     def array(self) -> NDArray[Any] | None:
@@ -46,44 +48,55 @@ class Data:
 
 
 @contextmanager
-def given(samples: Samples, labels: Labels = None, *, name: str | None = None, what: str = "data") -> Iterator[Data]:
-    """Data for the extension module; files that are needed for it are gone at the end."""
+def given(
+    samples: Samples, labels: Labels = None, *, name: str | None = None, what: str = "data", classes: Sequence[str] = ()
+) -> Iterator[Data]:
+    """Data for the extension module; files that are needed for it are gone at the end. Labels that are words are of these
+    classes, or of those that there are, in the order of the alphabet."""
     if is_array(samples) and not is_table(samples):
-        yield _labelled(of_array(samples, what), labels, name, what)
+        yield _labelled(of_array(samples, what), labels, name, what, classes)
         return
     with tempfile.TemporaryDirectory(prefix=f"taste-{os.getpid()}-", ignore_cleanup_errors=True) as folder:
-        data = _labelled(_read(samples, Path(folder), what), labels, name, what)
+        data = _labelled(_read(samples, Path(folder), what), labels, name, what, classes)
         try:
             yield data
         except (Exception, KeyboardInterrupt) as error:
-            _without(error, folder)
+            _without(error, folder, what)
             raise
 
 
-def _labelled(data: Data, labels: Labels, name: str | None, what: str) -> Data:
+def _labelled(data: Data, labels: Labels, name: str | None, what: str, classes: Sequence[str]) -> Data:
     data.name = name if name is not None else data.name
-    if isinstance(labels, str):
+    if isinstance(labels, os.PathLike) or (isinstance(labels, str) and os.path.isfile(labels)):
+        data.label_file = os.fspath(labels)
+    elif isinstance(labels, str):
         if data.array is not None:
-            raise DataError(f"labels={labels!r} names a column, and {what} is no table")
-        if os.path.isfile(labels):
-            labels = _label_file(labels)
+            raise DataError(f"labels={labels!r} is neither a file nor a column, as {what} is no table")
+        data.label = labels
+    elif labels is not None:
+        found = np.asarray(_as_numpy(labels))
+        if found.ndim == 1 and len(found) and all(isinstance(word, str) for word in found):
+            data.labels, data.classes = _of_words(found, classes)
         else:
-            data.label = labels
-    if labels is not None and not isinstance(labels, str):
-        data.labels = _numbers(labels)
+            data.labels = _numbers(found)
     return data
 
 
-def _without(error: BaseException, folder: str) -> None:
+def _of_words(labels: NDArray[Any], classes: Sequence[str]) -> tuple[NDArray[np.float64], list[str]]:
+    """Words as the numbers of classes."""
+    names = list(classes) or sorted(set(map(str, labels)))
+    numbers = {name: float(i) for i, name in enumerate(names)}
+    unknown = next((word for word in labels if word not in numbers), None)
+    if unknown is not None:
+        raise DataError(f"labels: {str(unknown)!r} is none of the classes {', '.join(names)}")
+    return np.array([numbers[word] for word in labels]), names
+
+
+def _without(error: BaseException, folder: str, what: str) -> None:
     """Messages name the table and not the file that it became."""
     if error.args and isinstance(error.args[0], str):
-        error.args = (error.args[0].replace(f"{folder}{os.sep}", ""), *error.args[1:])
-
-
-def _label_file(path: str) -> NDArray[np.float64]:
-    if path.endswith(".npy"):
-        return _numbers(np.load(path, allow_pickle=False))
-    raise DataError(f"{path}: labels come as an array, as a .npy file, or as the name of a column")
+        said = error.args[0].replace(f"{folder}{os.sep}", "").replace("table.arrow", what).replace("table.csv", what)
+        error.args = (said, *error.args[1:])
 
 
 def _numbers(labels: Any) -> NDArray[np.float64]:
@@ -110,6 +123,8 @@ def _read(samples: Samples, folder: Path, what: str) -> Data:
         return of_array(samples, what)
     if isinstance(samples, (dict, set)):
         raise DataError(f"{what} is a {type(samples).__name__}: give an array, a table, batches or a path")
+    if is_dataset(samples):
+        samples = batched(samples)
     if isinstance(samples, Iterable):
         return _spooled(samples, folder, what)
     known = "an array, a tensor, a table, an iterable of batches or a path"
@@ -120,14 +135,26 @@ def is_table(samples: Samples) -> bool:
     """Whether it has columns with names."""
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__dataframe__"):
         return not isinstance(samples, np.ndarray)
+    if _is_lazy(samples):
+        return True
     return type(samples).__module__.split(".")[0] == "pandas" and hasattr(samples, "columns")
+
+
+def _is_lazy(samples: Samples) -> bool:
+    """Whether it is a table that has yet to be computed, as those of polars."""
+    return hasattr(samples, "collect_schema") and hasattr(samples, "collect")
 
 
 def is_array(samples: Samples) -> bool:
     """Whether it is one array of numbers."""
-    return isinstance(samples, np.ndarray) or any(
+    return isinstance(samples, (np.ndarray, memoryview)) or _is_sparse(samples) or any(
         hasattr(samples, name) for name in ("__array__", "__dlpack__", "__array_interface__", "__cuda_array_interface__")
     )
+
+
+def _is_sparse(samples: Any) -> bool:
+    """Whether it is a sparse matrix of SciPy."""
+    return type(samples).__module__.startswith("scipy.sparse") and hasattr(samples, "toarray")
 
 
 def _is_nested_numbers(samples: Samples) -> bool:
@@ -138,8 +165,13 @@ def _is_nested_numbers(samples: Samples) -> bool:
 
 def _as_numpy(array: Any) -> Any:
     """An array of numpy that shares memory with another wherever that is possible."""
+    if isinstance(array, np.ma.MaskedArray):
+        # What is masked is missing.
+        return np.ma.filled(array.astype(np.float32), np.nan)
     if isinstance(array, np.ndarray):
         return array
+    if _is_sparse(array):
+        return array.astype(np.float32).toarray()
     module = type(array).__module__.split(".")[0]
     if module == "torch":
         return _of_torch(array)
@@ -152,6 +184,10 @@ def _of_torch(tensor: Any) -> Any:
     import torch
 
     tensor = tensor.detach()
+    if tensor.device.type == "meta":
+        raise DataError("a tensor on the device meta has no values")
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
     if tensor.device.type != "cpu":
         tensor = tensor.cpu()
     if tensor.dtype in (torch.bfloat16, torch.float16):
@@ -161,7 +197,12 @@ def _of_torch(tensor: Any) -> Any:
 
 def of_array(samples: Any, what: str) -> Data:
     """An array as it is, if it holds float32 or uint8; else in single precision."""
-    array = _as_numpy(samples)
+    try:
+        array = _as_numpy(samples)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{what} can't be made an array: {error}") from error
     if array.dtype == np.uint8:
         return Data(name="array", bytes=array)
     if array.dtype.kind in "fiub":
@@ -176,17 +217,22 @@ def of_array(samples: Any, what: str) -> Data:
 
 def _table(table: Any, folder: Path, what: str) -> Data:
     path = folder / "table.arrow"
-    columns = list(getattr(table, "columns", []))
+    if _is_lazy(table):
+        table = table.collect()
+    columns = list(getattr(table, "column_names", getattr(table, "columns", [])))
     if len(set(map(str, columns))) != len(columns):
         twice = next(c for c in columns if columns.count(c) > 1)
         raise DataError(f"{what}: there are several columns {str(twice)!r}")
     if type(table).__module__.split(".")[0] == "pandas":
         return _pandas(table, path, what)
-    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
-        table = table.collect()
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(f"{what} is a {type(table).__name__} without __arrow_c_stream__: give a newer one, or an array")
-    _taste.write_table(table, path)
+    try:
+        _taste.write_table(table, path)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{what} is a {type(table).__name__}, which is no table with columns: {error}") from error
     return Data(name="table", paths=[str(path)])
 
 
@@ -217,6 +263,27 @@ def _pandas_by_text(frame: Any, path: Path) -> Data:
     text = path.with_suffix(".csv")
     frame.to_csv(text, index=False)
     return Data(name="table", paths=[str(text)])
+
+
+def is_dataset(samples: Samples) -> bool:
+    """Whether samples are got by their numbers, as those of a Dataset of torch."""
+    if is_table(samples) or is_array(samples):
+        return False
+    kind = type(samples)
+    numbered = hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not isinstance(samples, (str, bytes, dict))
+    return numbered and not isinstance(samples, (list, tuple)) and not hasattr(kind, "__iter__")
+
+
+def batched(dataset: Any, rows: int = 256) -> Iterator[Any]:
+    """The samples of a Dataset in batches, with their labels if they have any."""
+    for start in range(0, len(dataset), rows):
+        items = [dataset[i] for i in range(start, min(start + rows, len(dataset)))]
+        parts = [item if isinstance(item, (list, tuple)) else [item] for item in items]
+        if any(len(part) not in (1, 2) or not (is_array(part[0]) or np.ndim(part[0])) for part in parts):
+            kind = type(items[0]).__name__
+            raise DataError(f"the {type(dataset).__name__} gives a {kind} for a sample: an array is wanted, or one and its label")
+        arrays = np.stack([np.asarray(_as_numpy(part[0])) for part in parts])
+        yield [arrays, np.asarray([np.asarray(part[1]) for part in parts])] if len(parts[0]) == 2 else arrays
 
 
 def batches(samples: Iterable[Any], what: str) -> Iterator[tuple[NDArray[Any], NDArray[np.float64] | None]]:

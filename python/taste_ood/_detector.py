@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from . import _taste
 from ._checks import real, whole
-from ._data import Data, Labels, Samples, batches, given, is_array, is_table, of_array
+from ._data import Data, Labels, Samples, batched, batches, given, is_array, is_dataset, is_table, of_array
 from ._engine import engine
 from ._errors import ChoiceError, DataError, DetectorError
 from ._html import framed
 from ._monitor import Monitor
-from ._progress import Progress, Watched
+from ._progress import Callback, Progress, Watched
 from ._results import Evaluation, Floats, Maps, Scores, ShiftReport
 
 
@@ -32,7 +32,14 @@ def load(
     ort_library: str | os.PathLike[str] | None = None,
     threads: int | None = None,
 ) -> Detector:
-    """Reads a detector file, whoever wrote it."""
+    """Reads a detector file, whoever wrote it.
+
+    >>> detector.save(folder / "detector.onnx")
+    >>> load(folder / "detector.onnx")
+    Detector(taste:set=task of model, samples 2, alpha 0.05)
+    """
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        raise DetectorError("load takes a path, and these are bytes: Detector.from_bytes reads them")
     return Detector(_taste.Detector.open(os.fspath(path), engine(backend, ort_library, threads)))
 
 
@@ -50,11 +57,18 @@ class Detector:
         return cls(_taste.Detector.from_bytes(data, engine(backend, None, threads)))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the file."""
+        """The bytes of the file.
+
+        >>> Detector.from_bytes(detector.to_bytes()).alpha
+        0.05
+        """
         return self._inner.to_bytes()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file, which is replaced as a whole or left as it was."""
+        """Writes the file, which is replaced as a whole or left as it was.
+
+        >>> detector.save(folder / "detector.onnx")
+        """
         self._inner.save(os.fspath(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,10 +83,18 @@ class Detector:
     # What it is
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """Every choice, and what was found on the way."""
+    def _manifest(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._inner.manifest())
         return found
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Every choice, and what was found on the way.
+
+        >>> detector.manifest["method"]["name"], detector.manifest["settings"]["held_out"]
+        ('taste', 10000)
+        """
+        return self._manifest
 
     @property
     def threshold(self) -> float | None:
@@ -103,20 +125,37 @@ class Detector:
 
     @property
     def terms(self) -> list[str]:
-        """The terms that add up to the score, if it has any."""
+        """The terms that add up to the score, if it has any.
+
+        >>> detector.terms == list(detector.score(new).evidence)
+        True
+        """
         found = [part["columns"] for part in self.manifest["parts"] if part["name"] == "evidence"]
         return list(found[0]) if found else []
 
     def with_alpha(self, alpha: float, rule: str | None = None) -> Detector:
-        """The same with thresholds for another false-positive rate; nothing is fitted again."""
+        """The same with thresholds for another false-positive rate; nothing is fitted again.
+
+        >>> strict = detector.with_alpha(0.01)
+        >>> strict.alpha, strict.threshold > detector.threshold
+        (0.01, True)
+        """
         return Detector(self._inner.decided(alpha=alpha, rule=rule))
 
     def with_goal(self, goal: str) -> Detector:
-        """The same flagging for harm, novelty or both."""
+        """The same flagging for harm, novelty or both.
+
+        >>> detector.with_goal("both").manifest["decision"]["goal"]
+        'both'
+        """
         return Detector(self._inner.decided(goal=goal))
 
     def with_threshold(self, threshold: float) -> Detector:
-        """The same with a threshold that was set by hand."""
+        """The same with a threshold that was set by hand.
+
+        >>> detector.with_threshold(3.0).threshold
+        3.0
+        """
         return Detector(self._inner.decided(threshold=threshold))
 
     def with_engine(self, backend: str | None = None, ort_library: str | None = None, threads: int | None = None) -> Detector:
@@ -134,11 +173,21 @@ class Detector:
         batch: int | None = None,
         progress: Progress = None,
     ) -> Scores:
-        """Scores samples. Arrays of float32 in C order are not copied; batches of an iterable are scored one by one."""
+        """Scores samples. Arrays of float32 in C order are not copied; batches of an iterable are scored one by one.
+
+        map and prediction add where samples differ and the model's own output; batch is how many go through the engine at once.
+
+        >>> scores = detector.score(new)
+        >>> scores.score.shape, scores.p_value.dtype, bool(scores.flag.mean() < 0.1)
+        ((500,), dtype('float32'), True)
+        >>> len(detector.score(batch for batch in (new[:100], new[100:150])))
+        150
+        """
         batch = None if batch is None else whole("batch", batch, 1)
         with Watched(progress) as hear:
             if _is_batches(data):
-                parts = [self._score(one, map, prediction, batch, hear) for one in _each(data)]
+                counted = _Counted(hear)
+                parts = [self._score(one, map, prediction, batch, counted.next()) for one in _each(data)]
                 if not parts:
                     raise DataError("data gives no batches; a generator that was gone through before is empty")
                 return self._joined(parts)
@@ -161,7 +210,11 @@ class Detector:
         return Scores(columns, self.terms, parts[-1]._draw)
 
     def predict(self, data: Samples) -> NDArray[np.bool_]:
-        """Which samples are flagged."""
+        """Which samples are flagged.
+
+        >>> bool(detector.predict(moved).mean() > 5 * detector.predict(new).mean())
+        True
+        """
         return self.score(data).flag
 
     def p_values(self, data: Samples) -> Floats:
@@ -180,7 +233,14 @@ class Detector:
         seed: int = 0,
         progress: Progress = None,
     ) -> ShiftReport:
-        """Tests whether samples as a whole differ; batch_size and by divide them, and p-values are adjusted for that."""
+        """Tests whether samples as a whole differ; batch_size and by divide them, and p-values are adjusted for that.
+
+        >>> report = detector.test(moved)
+        >>> report.verdict, report.effect > 0.5, bool(detector.test(new))
+        ('shift', True, False)
+        >>> [batch["samples"] for batch in detector.test(new, batch_size=200).batches]
+        [200, 200, 100]
+        """
         if by is not None and batch_size is not None:
             raise ChoiceError("by= and batch_size= both divide the data: give one of them")
         batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
@@ -201,7 +261,14 @@ class Detector:
     def explain(
         self, data: Samples, *, samples: Sequence[int] | None = None, most: int = 16, progress: Progress = None
     ) -> Maps:
-        """Where samples differ: those with these numbers, or those with the largest scores."""
+        """Where samples differ: those with these numbers, or those with the largest scores.
+
+        >>> maps = detector.explain(moved, most=3)
+        >>> maps.values.shape, [name for name, part in maps.largest(1)[0]]
+        ((3, 2), ['(1,)'])
+        >>> detector.explain(moved, samples=[7]).index
+        array([7])
+        """
         if self.manifest["map"] is None:
             raise DetectorError("this detector has no maps: fit it again with map=True to see where a sample differs")
         with given(data) as own, Watched(progress) as hear:
@@ -218,16 +285,23 @@ class Detector:
         shifted_labels: Mapping[str, Labels] | None = None,
         progress: Progress = None,
     ) -> Evaluation:
-        """How well it tells clean samples from shifted ones; with labels, also how well it finds wrong answers."""
+        """How well it tells clean samples from shifted ones; with labels, also how well it finds wrong answers.
+
+        >>> found = detector.evaluate(new, {"up": moved})
+        >>> found.metric("auroc")["up"] > 0.8
+        True
+        """
         known = shifted_labels or {}
         unknown = set(known) - set(shifted)
         if unknown:
             raise ChoiceError(f"shifted_labels: there is no set {sorted(unknown)[0]!r}")
         with ExitStack() as stack:
             hear = stack.enter_context(Watched(progress))
-            own = stack.enter_context(given(clean, labels, what="clean"))
+            classes = self.manifest["data"]["reading"].get("classes", [])
+            own = stack.enter_context(given(clean, labels, what="clean", classes=classes))
             sets = [
-                (name, stack.enter_context(given(data, known.get(name), what=name))) for name, data in shifted.items()
+                (name, stack.enter_context(given(data, known.get(name), what=name, classes=classes)))
+                for name, data in shifted.items()
             ]
             return Evaluation(_taste.evaluate(self._inner, own, sets, progress=hear))
 
@@ -248,6 +322,13 @@ class Detector:
 
         What is known stays in the folder `state`, which is made if it is not there. Without a change an alarm comes no sooner
         than every `run_length` samples on average.
+
+        >>> apart = fit(model, train, calibration=new)
+        >>> with apart.monitor(folder / "state") as monitor:
+        ...     alarm = bool(monitor.update(moved, id="monday"))
+        ...     again = monitor.update(moved, id="monday").duplicate
+        >>> alarm, again
+        (True, True)
         """
         inner = _taste.Monitor(
             self._inner,
@@ -264,7 +345,11 @@ class Detector:
     # What people see
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of `taste fit --report`, written to a file if one is named."""
+        """The page of `taste fit --report`, written to a file if one is named.
+
+        >>> "<svg" in detector.report(folder / "detector.html")
+        True
+        """
         page = self._inner.page("" if path is None else Path(path).stem)
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
@@ -287,7 +372,27 @@ def _unpickled(data: bytes, backend: str) -> Detector:
     return Detector.from_bytes(data, backend=backend)
 
 
+class _Counted:
+    """Progress over batches, as one count that goes on."""
+
+    def __init__(self, hear: Callback | None) -> None:
+        self._hear, self._before, self._done = hear, 0, 0
+
+    def next(self) -> Callback | None:
+        """For the next batch."""
+        self._before += self._done
+        self._done = 0
+        return None if self._hear is None else self._told
+
+    def _told(self, purpose: str, done: int, total: int | None, /) -> None:
+        self._done = done
+        if self._hear is not None:
+            self._hear(purpose, self._before + done, None)
+
+
 def _is_batches(data: Any) -> bool:
+    if is_dataset(data):
+        return True
     if is_array(data) or is_table(data) or isinstance(data, (str, os.PathLike, bytes, dict, set, io.IOBase)):
         return False
     if isinstance(data, (list, tuple)):
@@ -296,5 +401,5 @@ def _is_batches(data: Any) -> bool:
 
 
 def _each(data: Any) -> Iterator[Data]:
-    for array, _ in batches(data, "data"):
+    for array, _ in batches(batched(data) if is_dataset(data) else data, "data"):
         yield of_array(array, "a batch of data")

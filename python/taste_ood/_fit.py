@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from . import _models, _taste
 from ._checks import real, whole
 from ._data import Data, Labels, Samples, given, is_array, is_table, of_array
-from ._detector import Detector
+from ._detector import Detector, load
 from ._engine import engine
 from ._errors import ChoiceError, DataError
 from ._progress import Progress, Watched
@@ -58,10 +58,19 @@ def _list(name: str, value: Any, kind: type) -> list[Any]:
         raise ChoiceError(f"{name}={value!r} holds something else than {kind.__name__}") from None
 
 
+#: What may be given beside a detector that is repeated.
+_BESIDE_LIKE = ("labels", "calibration", "calibration_labels", "backend", "ort_library", "threads", "name", "progress", "like")
+
+
 class Order:
     """What a detector is to be, as the extension module takes it."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        length = None if options["length"] is None else whole("length", options["length"], 1)
+        self.padding = (length, real("padding", options["padding"]))
+        if options["like"] is not None:
+            self._repeat(options)
+            return
         given_options = {k: str(v) for k, v in options.items() if k in _STEIN and v is not None}
         self.options = {name.replace("_", "-"): value for name, value in given_options.items()}
         self.method: str = options["method"] or ("stein" if self.options else "taste")
@@ -99,6 +108,22 @@ class Order:
             raise ChoiceError(f"std: {bad[0]} is nothing to divide by")
         self.reading = json.dumps(reading)
 
+    @property
+    def classes(self) -> list[str]:
+        """What the classes are called, if that is said."""
+        return list(json.loads(self.reading).get("classes", []))
+
+    def _repeat(self, options: Mapping[str, Any]) -> None:
+        """Every choice of another detector."""
+        for name, default in _defaults().items():
+            value = options[name]
+            if name not in _BESIDE_LIKE and value is not default and (default is None or value != default):
+                raise ChoiceError(f"like= repeats every choice of a detector: {name}= can't be given beside it")
+        like = options["like"]
+        facts = (like if isinstance(like, Detector) else load(like)).manifest
+        self.method, self.options = facts["method"]["written"], facts["method"]["options"]
+        self.settings, self.reading = json.dumps(facts["settings"]), json.dumps(facts["data"]["reading"])
+
 
 def _defaults() -> dict[str, Any]:
     names = fit.__kwdefaults__ or {}
@@ -112,6 +137,7 @@ def fit(
     labels: Labels = None,
     calibration: Samples | None = None,
     calibration_labels: Labels = None,
+    like: Detector | str | os.PathLike[str] | None = None,
     method: str | None = None,
     goal: str = "harm",
     score_model: str | None = None,
@@ -144,6 +170,8 @@ def fit(
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
+    length: int | None = None,
+    padding: float = 0.0,
     skip_bad: bool = False,
     memory: int = 1024,
     batch: int | None = None,
@@ -160,30 +188,63 @@ def fit(
     anything with __arrow_c_stream__), an iterable of batches such as a DataLoader, or paths. Without `calibration`, samples
     that neither the model nor the detector has learnt from, a part of the data is held out.
 
+    >>> detector = fit(model, train)
+    >>> detector
+    Detector(taste:set=task of model, samples 2, alpha 0.05)
+    >>> fit(model, train, method="msp", alpha=0.01).manifest["method"]["name"]
+    'msp'
+
+    like: a detector, or the path of one, whose choices are all repeated for a model that was trained again.
+    length, padding: of sequences, such as the token ids of texts, for a model that takes them.
     name: what the data are called in the manifest. progress: True for a bar, or a function of (purpose, done, total).
     """
-    order = Order(dict(locals()))
+    options = dict(locals())
+    order = Order(options)
     runs = engine(backend, ort_library, threads)
-    with given(data, labels, name=name) as train, Watched(progress) as hear:
+    with given(data, labels, name=name, classes=order.classes) as train, Watched(progress) as hear:
+        if train.classes and not order.classes and like is None:
+            order = Order({**options, "class_names": train.classes})
         if calibration is None:
             own = _models.read(model, _example(model, train, order))
             return _fit(own, train, None, order, runs, hear)
-        with given(calibration, calibration_labels, what="calibration") as apart:
+        with given(calibration, calibration_labels, what="calibration", classes=order.classes) as apart:
             own = _models.read(model, _example(model, train, order))
             return _fit(own, train, apart, order, runs, hear)
 
 
 def _fit(own: _taste.Model, train: Data, apart: Data | None, order: Order, runs: _taste.Engine, hear: Any) -> Detector:
     inner = _taste.fit(
-        own, train, apart, order.method, order.options, order.settings, order.reading, runs, progress=hear
+        own, train, apart, order.method, order.options, order.settings, order.reading, order.padding, runs, progress=hear
     )
     return Detector(inner)
 
 
 def _example(model: Any, data: Data, order: Order) -> NDArray[Any] | None:
     """Samples to export a module with, if they are as it takes them."""
-    array = data.array
-    return None if array is None or not hasattr(model, "modules") else _prepared(array, order)
+    if not hasattr(model, "modules"):
+        return None
+    return _first_rows(data, order) if data.array is None else _prepared(data.array, order)
+
+
+def _first_rows(data: Data, order: Order) -> NDArray[Any] | None:
+    """Rows of a table of numbers."""
+    if os.path.basename(data.paths[0]) != "table.arrow":
+        return None
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    with pyarrow.ipc.open_file(data.paths[0]) as file:
+        if not file.num_record_batches:
+            return None
+        rows = file.get_batch(0).slice(0, 8)
+    reading = json.loads(order.reading)
+    out = {data.label, *reading.get("exclude", [])}
+    names = reading.get("columns") or [name for name in rows.schema.names if name not in out]
+    try:
+        return np.stack([rows.column(name).to_numpy(zero_copy_only=False).astype(np.float32) for name in names], axis=1)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _prepared(array: NDArray[Any], order: Order) -> NDArray[Any]:
@@ -193,10 +254,10 @@ def _prepared(array: NDArray[Any], order: Order) -> NDArray[Any]:
     if few.dtype == np.uint8 and few.ndim == 4 and few.shape[-1] in (1, 3, 4) and few.shape[1] not in (1, 3, 4):
         few = few.transpose(0, 3, 1, 2)
     values = few.astype(np.float32)
-    if few.dtype == np.uint8 and not reading["raw"]:
+    if few.dtype == np.uint8 and not reading.get("raw"):
         values /= 255
     for name in ("crop", "pad", "resize"):
-        if reading[name] is not None:
+        if reading.get(name) is not None:
             height, width = np.broadcast_to(reading[name], 2)
             values = np.zeros((*values.shape[:-2], int(height), int(width)), np.float32)
     return values
@@ -221,6 +282,10 @@ def derive(
 
     want: gradient, laplacian, diagonal (every second derivative), stderr (of a stochastic Laplacian); the value is always
     there, and `method` says how second derivatives were computed. Targets are those of `taste derive`.
+
+    >>> found = derive(model, new, target="logit:0", want=["gradient", "diagonal"])
+    >>> sorted(found), found["gradient"].shape
+    (['diagonal', 'gradient', 'method', 'value'], (500, 2))
     """
     if is_table(data) or not (is_array(data) or isinstance(data, (list, tuple))):
         raise DataError("derive takes an array of samples along the first axis")

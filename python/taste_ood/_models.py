@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import _taste
 from ._errors import ModelError
 
-#: A path, bytes, an onnx.ModelProto, a torch.nn.Module, an ONNXProgram of torch, or a fitted estimator of scikit-learn.
+#: A path, bytes, an onnx.ModelProto, a torch.nn.Module, an ExportedProgram or ONNXProgram of torch, or a fitted estimator of scikit-learn.
 ModelLike = Any
 
 #: Samples that outputs are compared on before anything is fitted.
@@ -33,6 +33,8 @@ def read(model: ModelLike, example: NDArray[Any] | None = None) -> _taste.Model:
         return of_proto(model.model_proto, "torch.onnx.ONNXProgram")
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         return of_proto(model, "onnx.ModelProto")
+    if _is_of(model, "torch.export.exported_program", "ExportedProgram"):
+        return _of_program(model)
     if _is_of(model, "torch.nn.modules.module", "Module"):
         return _of_torch(model, example)
     if hasattr(model, "get_params") and (hasattr(model, "predict") or hasattr(model, "transform")):
@@ -54,6 +56,8 @@ def _of_torch(module: Any, example: NDArray[Any] | None) -> _taste.Model:
     """Exports a module as it is in evaluation, and holds the file against it. The module is left as it was."""
     import torch
 
+    # What torch.compile makes can't be exported, and what it was made of can.
+    module = getattr(module, "_orig_mod", module)
     name = type(module).__name__
     if example is None or len(example) < 2:
         raise ModelError(f"{name}: a module is exported with two samples or more: give an array, a tensor or batches, or export it")
@@ -65,9 +69,8 @@ def _of_torch(module: Any, example: NDArray[Any] | None) -> _taste.Model:
     x = torch.as_tensor(np.ascontiguousarray(example[:_COMPARED], dtype=np.float32)).to(where, kind)
     try:
         module.eval()
+        x, wanted = _answers(module, x, name)
         model = _exported(module, x, name)
-        with torch.no_grad():
-            wanted = module(x)
     finally:
         for part, was in training.items():
             part.training = was
@@ -75,6 +78,36 @@ def _of_torch(module: Any, example: NDArray[Any] | None) -> _taste.Model:
     if outputs:
         _compare(model, x, outputs, name)
     return model
+
+
+def _of_program(program: Any) -> _taste.Model:
+    """What torch.export has made of a module."""
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made: Any = torch.onnx.export(program, dynamo=True, verbose=False)
+    except Exception as e:
+        raise ModelError(f"the ExportedProgram can't be made ONNX: {_first_line(e)}") from e
+    return of_proto(made.model_proto, "ExportedProgram")
+
+
+def _answers(module: Any, x: Any, name: str) -> tuple[Any, Any]:
+    """Samples as a module takes them and what it makes of them: whole numbers, such as the ids of tokens, where it refuses
+    others."""
+    import torch
+
+    whole = x.long()
+    kinds = [x, whole] if bool((whole == x).all()) else [x]
+    problems: list[str] = []
+    with torch.no_grad():
+        for own in kinds:
+            try:
+                return own, module(own)
+            except Exception as e:
+                problems.append(f"{type(e).__name__}: {_first_line(e)}")
+    raise ModelError(f"{name} refuses samples of shape {tuple(x.shape[1:])}: {problems[0]}")
 
 
 def _exported(module: Any, x: Any, name: str) -> _taste.Model:

@@ -38,7 +38,7 @@ def keys(column: pyarrow.Array, name: str) -> NDArray[np.uint64]:
     if column.null_count:
         raise DataError(f"the key column {name!r} has rows without a key: every row needs one of its own")
     if pa.types.is_integer(column.type):
-        return np.ascontiguousarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False)).view(np.uint64)
+        return np.ascontiguousarray(column.cast(pa.int64(), safe=False).to_numpy(zero_copy_only=False)).view(np.uint64)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         words = (hashlib.blake2b(word.encode(), digest_size=8).digest() for word in column.to_pylist())
         return np.frombuffer(b"".join(words), dtype=np.uint64)
@@ -153,13 +153,15 @@ def fit(
     unknown = set(options) - set(_defaults())
     if unknown:
         raise ChoiceError(f"there is no argument {sorted(unknown)[0]!r}")
-    order = Order({**_defaults(), **options, "columns": None if train.lists else train.columns})
+    order = Order({**_defaults(), **options})
     own = _models.read(model)
     shape = own.sample_shape
-    reading = json.loads(order.reading)
+    reading = {**json.loads(order.reading), "columns": [] if train.lists else train.columns}
     for name in ("resize", "crop", "pad"):
-        if reading[name] is not None:
+        if reading.get(name) is not None:
             raise ChoiceError(f"{name}= is not done on a cluster: store images in the size that the model takes")
+    if order.padding != (None, 0.0):
+        raise ChoiceError("length= and padding= are not done on a cluster: store sequences in the length that the model takes")
     at_rows = json.dumps({**reading, "columns": [], "sample_shape": shape})
     runs = engine(options.get("backend"), options.get("ort_library"), options.get("threads"))
     inner = _taste.fit_passes(
@@ -169,7 +171,7 @@ def fit(
         order.method,
         order.options,
         order.settings,
-        order.reading,
+        json.dumps(reading),
         runs,
         lambda plan: run(plan, at_rows),
     )

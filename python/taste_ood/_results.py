@@ -37,7 +37,12 @@ class Scores:
 
     @property
     def evidence(self) -> dict[str, Floats]:
-        """The terms that add up to the score, by name."""
+        """The terms that add up to the score, by name.
+
+        >>> scores = detector.score(new)
+        >>> np.allclose(sum(scores.evidence.values()), scores.score, atol=1e-4)
+        True
+        """
         rows = self.parts.get("evidence")
         if rows is None:
             return {}
@@ -47,7 +52,12 @@ class Scores:
         return len(self.score)
 
     def __getitem__(self, rows: Any) -> Scores:
-        """The scores of some samples: a slice, numbers or a mask."""
+        """The scores of some samples: a slice, numbers or a mask.
+
+        >>> scores = detector.score(moved)
+        >>> len(scores[:7]), bool(scores[scores.flag].flag.all())
+        (7, True)
+        """
         chosen = np.atleast_1d(np.arange(len(self))[rows])
         columns = {k: v[chosen] for k, v in self._columns.items() if k != "parts"}
         columns["parts"] = {k: v[chosen] for k, v in self.parts.items()}
@@ -192,7 +202,11 @@ class Maps:
         return len(self.index)
 
     def largest(self, most: int = 5) -> list[list[tuple[str, float]]]:
-        """For each sample the entries with the largest parts, by the names of columns or by their places."""
+        """For each sample the entries with the largest parts, by the names of columns or by their places.
+
+        >>> [name for name, part in detector.explain(moved, most=1).largest(2)[0]]
+        ['(1,)', '(0,)']
+        """
         shape = self.values.shape[1:]
         named: list[list[tuple[str, float]]] = []
         for sample in self.values:
@@ -229,7 +243,12 @@ class Evaluation:
         return list(self._found["scores"][0]["sets"])
 
     def metric(self, name: str = "auroc", score: str = "score") -> dict[str, float]:
-        """A metric by set, of the score or of the novelty."""
+        """A metric by set, of the score or of the novelty.
+
+        >>> found = detector.evaluate(new, {"up": moved})
+        >>> found.metric("auroc")["up"] > 0.8, found.metric("fpr95", "novelty").keys()
+        (True, dict_keys(['up']))
+        """
         reports = [r for r in self._found["scores"] if r["score"] == score]
         if not reports:
             raise ChoiceError(f"there is no {score!r}; there are {', '.join(r['score'] for r in self._found['scores'])}")

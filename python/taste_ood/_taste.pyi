@@ -42,6 +42,7 @@ def fit(
     options: dict[str, str],
     settings: str,
     reading: str,
+    padding: tuple[int | None, float],
     engine: Engine,
     progress: _Hear = None,
 ) -> Detector: ...

@@ -170,3 +170,10 @@ def test_progress_is_told_and_may_stop(model, train):
 
     with pytest.raises(Enough):
         taste.fit(model, train, progress=stop)
+
+
+def test_progress_over_batches_goes_on(detector, fresh):
+    heard = []
+    detector.score(np.array_split(fresh, 5), progress=lambda *told: heard.append(told))
+    done = [count for _, count, _ in heard]
+    assert done == sorted(done) and done[-1] == len(fresh) and {total for *_, total in heard} == {None}

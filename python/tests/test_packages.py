@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import taste_ood as taste
-from moons import moons, trained
+from taste_ood import _models
+from moons import moons, network, trained
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,24 @@ def test_tables_of_all_packages(model, table, fresh):
     assert len(by.batches) == 2
 
 
+def test_tables_of_other_kinds(detector, fresh):
+    pa = pytest.importorskip("pyarrow")
+    pl = pytest.importorskip("polars")
+    want = detector.score(fresh).score
+    table = pa.table({"a": fresh[:, 0], "b": fresh[:, 1]})
+    lists = pa.table({"x": pa.FixedSizeListArray.from_arrays(fresh.reshape(-1), 2)})
+    frame = pl.DataFrame(fresh, schema=["a", "b"])
+    for own in (table, table.to_batches()[0], table.to_reader(), table.to_batches(100), lists, frame.lazy()):
+        assert np.allclose(detector.score(own).score, want, atol=1e-5)
+    alike = pa.table({"a": fresh[:, 0], "b": fresh[:, 0]})
+    assert len(detector.score(alike)) == len(fresh)
+    for own in (table["a"], frame["a"]):
+        with pytest.raises(taste.DataError, match="no table with columns"):
+            detector.score(own)
+    with pytest.raises(taste.DataError, match="data: no column"):
+        taste.fit(network(trained()), frame, columns=["c", "d"])
+
+
 def test_streams_of_arrow(detector, fresh):
     pa = pytest.importorskip("pyarrow")
 
@@ -92,6 +111,59 @@ def test_modules_of_torch_are_exported_and_left_as_they_were(train, fresh):
 
     with pytest.raises(taste.ModelError, match="Odd"):
         taste.fit(Odd(), train)
+
+
+def test_modules_on_tables_and_on_ids(table, train, fresh):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("pyarrow")
+    layers = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    program = torch.export.export(layers, (torch.from_numpy(train[:4]),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    want = taste.fit(layers, train).calibration
+    for other in (torch.compile(layers), program):
+        assert np.allclose(taste.fit(other, train).calibration, want, atol=1e-4)
+    detector = taste.fit(layers, table, labels="label", name="a frame")
+    assert detector.manifest["data"]["columns"] == ["a", "b"]
+    with pytest.raises(taste.ModelError, match="refuses samples of shape"):
+        taste.fit(layers, np.zeros((500, 3), np.float32))
+
+    class Words(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.top = torch.nn.Embedding(50, 8), torch.nn.Linear(8, 3)
+
+        def forward(self, ids):
+            return self.top(self.words(ids).mean(1))
+
+    ids = np.random.default_rng(0).integers(0, 50, (1500, 12))
+    module = Words()
+    found = taste.fit(module, ids).score(ids[:50], prediction=True).prediction
+    with torch.no_grad():
+        assert np.allclose(found, module(torch.from_numpy(ids[:50])).numpy(), atol=1e-4)
+    short = taste.fit(_models.read(module, ids), ids[:, :8], length=12, padding=0)
+    whole = np.pad(ids[:50, :8], ((0, 0), (0, 4)))
+    assert short.sample_shape == (12,) and np.array_equal(short.score(ids[:50, :8]).score, short.score(whole).score)
+
+
+def test_datasets_of_torch(model, train, fresh, detector):
+    torch = pytest.importorskip("torch")
+    pairs = torch.utils.data.TensorDataset(torch.from_numpy(fresh), torch.zeros(len(fresh)))
+    want = detector.score(fresh).score
+    for data in (pairs, torch.utils.data.TensorDataset(torch.from_numpy(fresh)), torch.utils.data.DataLoader(pairs, 60)):
+        assert np.array_equal(detector.score(data).score, want)
+    assert np.array_equal(detector.score(torch.from_numpy(fresh).to_sparse()).score, want)
+    with pytest.raises(taste.DataError, match="device meta"):
+        detector.score(torch.empty(3, 2, device="meta"))
+    with pytest.raises(taste.DataError, match="gives a tuple for a sample"):
+        detector.score(torch.utils.data.TensorDataset(*[torch.zeros(9, 2)] * 3))
+    whole = taste.fit(model, torch.utils.data.TensorDataset(torch.from_numpy(train)))
+    assert np.array_equal(whole.score(fresh).score, want)
+
+
+def test_sparse_matrices(detector, fresh):
+    sparse = pytest.importorskip("scipy.sparse")
+    for data in (sparse.csr_matrix(fresh), sparse.coo_array(fresh)):
+        assert np.array_equal(detector.score(data).score, detector.score(fresh).score)
 
 
 def test_estimators_of_scikit_learn(table, fresh):

@@ -39,6 +39,7 @@ def nothing_left(tmp_path_factory):
         (7, "single number"),
         (None, "NoneType"),
         ([], "no batches"),
+        ([[1.0, 2.0], [3.0]], "can't be made an array"),
         (iter(()), "no batches"),
         ([{"x": 1}], "batches"),
     ],
@@ -87,6 +88,8 @@ def test_other_files_are_no_detectors(model, tmp_path, detector):
         taste.fit(detector.to_bytes(), np.zeros((100, 2), np.float32))
     later = detector.to_bytes().replace(b"taste.format\x12\x012", b"taste.format\x12\x019")
     assert later != detector.to_bytes()
+    with pytest.raises(taste.DetectorError, match="from_bytes reads them"):
+        taste.load(detector.to_bytes())
     with pytest.raises(taste.DetectorError, match="9"):
         taste.Detector.from_bytes(later)
 
@@ -147,6 +150,24 @@ def test_what_is_no_number_is_flagged(detector, fresh):
     x[3, 1] = np.nan
     found = detector.score(x)
     assert found.flag[3] and np.isfinite(np.delete(found.score, 3)).all()
+    hidden = np.ma.masked_array(fresh, mask=np.isnan(x))
+    assert np.array_equal(detector.score(hidden).score, found.score, equal_nan=True)
+
+
+def test_labels_may_be_words(model, train, labels, tmp_path):
+    words = np.where(labels == 1, "up", "down")
+    want = taste.fit(model, train, labels=labels, method="mahalanobis").calibration
+    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(words))
+    np.save(tmp_path / "labels.npy", labels)
+    for own in (words, list(words), tmp_path / "labels.csv", str(tmp_path / "labels.npy")):
+        detector = taste.fit(model, train, labels=own, method="mahalanobis")
+        assert np.array_equal(detector.calibration, want)
+        named = detector.manifest["data"]["reading"].get("classes")
+        assert named == (None if str(own).endswith(".npy") else ["down", "up"])
+    with pytest.raises(taste.DataError, match="'up' is none of the classes"):
+        taste.fit(model, train, labels=words, class_names=["down", "left"])
+    with pytest.raises(taste.DataError, match="neither a file nor a column"):
+        taste.fit(model, train, labels="label")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use pyo3::prelude::*;
-use taste_data::{Options, Samples};
+use taste_data::{Options, Padding, Samples};
 use taste_detector::{Error, Fit, Method, Named, Settings};
 use taste_zoo::evaluation::{Set, Truth, learn_errors};
 
@@ -21,6 +21,7 @@ pub(crate) struct Order {
     pub(crate) method: Arc<dyn Method>,
     pub(crate) settings: Settings,
     pub(crate) reading: Options,
+    pub(crate) padding: Padding,
 }
 
 impl Order {
@@ -36,13 +37,14 @@ impl Order {
             method: taste_catalog::method(method, &named).map_err(|e| raise(&e))?,
             settings: json("settings", settings)?,
             reading: json("reading", reading)?,
+            padding: Padding::default(),
         })
     }
 }
 
 /// Makes a detector of a model and data.
 #[pyfunction]
-#[pyo3(signature = (model, data, calibration, method, options, settings, reading, engine, progress=None))]
+#[pyo3(signature = (model, data, calibration, method, options, settings, reading, padding, engine, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "called by taste_ood.fit alone")]
 pub(crate) fn fit(
     py: Python<'_>,
@@ -53,10 +55,12 @@ pub(crate) fn fit(
     options: BTreeMap<String, String>,
     settings: &str,
     reading: &str,
+    padding: (Option<usize>, f32),
     engine: &Engine,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Detector> {
-    let order = Order::read(method, options, settings, reading)?;
+    let padding = Padding { length: padding.0, with: padding.1 };
+    let order = Order { padding, ..Order::read(method, options, settings, reading)? };
     let (data, calibration) = (data.lend(), calibration.as_ref().map(Given::lend));
     let watch = Watch::new(progress);
     let made = py.detach(|| make(model, &data, calibration.as_ref(), order, engine, &watch));
@@ -78,7 +82,7 @@ fn make(
             "{name}: this is a detector already; give the model that it was made of"
         )));
     }
-    let train = data.train(model, order.reading, order.method.needs())?;
+    let train = data.train(model, order.reading, order.method.needs(), order.padding)?;
     let apart = calibration.map(|c| c.open(&train.options)).transpose()?;
     let hear = |stage: taste_detector::Stage<'_>| watch.hear(stage);
     let mut detector = Fit::new(model, order.method)

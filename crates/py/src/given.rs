@@ -1,11 +1,11 @@
 //! Data as Python hands them over.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use taste_data::{Dataset, Labels, Lent, Options, Padding, Samples, Values, survey};
-use taste_detector::{Error, Needs, with_inputs};
+use taste_detector::{Error, Needs, with_inputs, with_rows};
 use taste_engine::Model;
 
 /// An array or files, and what is known of the right answers. Its attributes are those of `taste_ood._data.Data`.
@@ -16,6 +16,7 @@ pub(crate) struct Given<'py> {
     bytes: Option<PyReadonlyArrayDyn<'py, u8>>,
     paths: Vec<PathBuf>,
     labels: Option<PyReadonlyArray1<'py, f64>>,
+    label_file: Option<PathBuf>,
     label: Option<String>,
 }
 
@@ -25,6 +26,7 @@ pub(crate) struct Data<'a> {
     values: Option<Values<'a>>,
     paths: &'a [PathBuf],
     labels: Option<Labels>,
+    label_file: Option<&'a Path>,
     label: Option<&'a str>,
 }
 
@@ -39,6 +41,7 @@ impl Given<'_> {
             values: single.or(bytes),
             paths: &self.paths,
             labels: labels.map(|labels| Labels::new("labels", labels)),
+            label_file: self.label_file.as_deref(),
             label: self.label.as_deref(),
         }
     }
@@ -100,21 +103,27 @@ impl<'a> Data<'a> {
         model: &Model,
         reading: Options,
         needs: Needs,
+        padding: Padding,
     ) -> Result<Train<'a>, Error> {
-        let options = Options { sample_shape: model.sample_shape()?, ..reading };
-        if self.values.is_some() {
+        let mut options = Options { sample_shape: model.sample_shape()?, ..reading };
+        let known = options.sequences.is_some();
+        if let Some(values) = &self.values {
+            if !known {
+                options = with_rows(options, model, values.sample(), padding);
+            }
             let Opened::Lent(mut lent) = self.open(&options)? else {
                 return Err(taste_detector::refused("the data are no array"));
             };
-            if let Some(labels) = self.numbers(needs)? {
+            if let Some(labels) = self.numbers(needs, &mut options)? {
                 lent = Box::new(lent.with_labels(labels)?);
             }
             let bytes = lent.holds_bytes();
             return Ok(Train { samples: Opened::Lent(lent), options, bytes });
         }
-        let exclude = options.exclude.iter().cloned().chain(self.label.map(str::to_owned));
-        let options = Options { exclude: exclude.collect(), ..options };
-        let options = with_inputs(options, model, self.paths, Padding::default())?;
+        options.exclude.extend(self.label.map(str::to_owned));
+        if !known {
+            options = with_inputs(options, model, self.paths, padding)?;
+        }
         let options = survey(self.paths, &options)?.options;
         let with = Options { labels: needs.labels || needs.uses_labels, ..options.clone() };
         let set = match Dataset::open_all(self.paths, &with) {
@@ -123,8 +132,8 @@ impl<'a> Data<'a> {
         };
         let mut options = set.options_naming_columns(&options);
         let mut set = self.renamed(set);
-        let labels = match (&self.labels, self.label) {
-            (Some(labels), _) => Some(labels.clone()),
+        let labels = match (self.apart(&options.classes)?, self.label) {
+            (Some(labels), _) => Some(labels),
             (None, Some(column)) => {
                 let found = Labels::column(self.paths, column, options.skip_bad, &options.classes);
                 if needs.labels { Some(found?) } else { found.ok() }
@@ -144,11 +153,25 @@ impl<'a> Data<'a> {
         Ok(Train { samples, options, bytes })
     }
 
+    /// Labels that come apart from the samples.
+    fn apart(&self, classes: &[String]) -> Result<Option<Labels>, Error> {
+        match (&self.labels, self.label_file) {
+            (Some(labels), _) => Ok(Some(labels.clone())),
+            (None, Some(path)) => Ok(Some(Labels::open(path, classes)?)),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Labels as the numbers of classes, where the method makes use of them.
-    fn numbers(&self, needs: Needs) -> Result<Option<Vec<i64>>, Error> {
-        let Some(labels) = self.labels.as_ref() else { return Ok(None) };
+    fn numbers(&self, needs: Needs, options: &mut Options) -> Result<Option<Vec<i64>>, Error> {
+        let Some(labels) = self.apart(&options.classes)? else { return Ok(None) };
         match labels.classes(None) {
-            Ok(classes) => Ok(Some(classes)),
+            Ok(classes) => {
+                if options.classes.is_empty() {
+                    options.classes = labels.names().to_vec();
+                }
+                Ok(Some(classes))
+            }
             Err(e) if needs.labels => Err(e.into()),
             Err(_) => Ok(None),
         }
@@ -156,8 +179,8 @@ impl<'a> Data<'a> {
 
     /// What is known of the right answers, beside labels that the files hold.
     pub(crate) fn truth(&self, options: &Options) -> Result<Option<Labels>, Error> {
-        match (&self.labels, self.label) {
-            (Some(labels), _) => Ok(Some(labels.clone())),
+        match (self.apart(&options.classes)?, self.label) {
+            (Some(labels), _) => Ok(Some(labels)),
             (None, Some(column)) => {
                 Ok(Some(Labels::column(self.paths, column, options.skip_bad, &options.classes)?))
             }

@@ -154,7 +154,12 @@ impl Monitor {
         let own = detector.get();
         let opened = py.detach(|| -> Result<Stream, Trouble> {
             let baseline = Baseline::of(own.inner(), own.sha256()?);
-            Ok(Stream::open(&folder, baseline, settings, Opening { accept_loss })?)
+            Ok(Stream::open(
+                &folder,
+                baseline,
+                settings,
+                Opening { accept_loss, ..Opening::default() },
+            )?)
         });
         let stream = opened.map_err(|trouble| match trouble {
             Trouble::Counting(error) => raise_monitor(&error),
