@@ -63,8 +63,11 @@ fn from_flags(error: &anyhow::Error, reading: Reading) -> Option<&'static str> {
     let chosen = reading == Reading::Flags;
     match problem(error)? {
         Problem::Entry { .. } => Some("; --skip-bad leaves such out"),
+        Problem::NotWhole { .. } if chosen => {
+            Some(", as classes have: if the model gives numbers and no classes, --task numbers")
+        }
         Problem::NotNumbers { .. } | Problem::NamesRows { .. } if chosen => {
-            Some("; --exclude leaves it out")
+            Some("; --exclude leaves it out, and --columns names those that the model takes")
         }
         Problem::ImageSize { .. } if chosen => {
             Some("; --resize HxW brings all to one size, and so does --resize SIDE --crop SIDE")
@@ -117,6 +120,7 @@ fn monitor(error: &Watching) -> Option<&'static str> {
         Watching::OtherDetector { .. } | Watching::OtherSettings { .. } => {
             "; another --state begins anew"
         }
+        Watching::NoState(_) => "; name the samples to begin one with",
         Watching::Lost { .. } => "; --accept-loss goes on without them",
         Watching::Setting { .. } => {
             " (--run-length, --delta, --tolerate, --optimism, --least-effect)"

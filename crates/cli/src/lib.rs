@@ -20,6 +20,7 @@ mod import;
 mod input;
 mod inspect;
 mod list;
+mod log;
 mod look;
 mod monitor;
 mod ops;

@@ -9,15 +9,12 @@ use std::{
 
 use anyhow::{Context, Result};
 use taste_serve::{App, Server, Settings, Source, Stop, Tokens, Watching};
-use tracing::level_filters::LevelFilter;
 
-use crate::{
-    args::{LogFormat, ServeArgs},
-    tell,
-};
+use crate::{args::ServeArgs, log, tell};
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
-    start_log(args.log, args.log_requests, args.engine.quiet);
+    let _log = log::start(args.log, args.log_requests, args.engine.quiet)
+        .context("the log can't be started")?;
     let sources: Vec<Source> = args.detectors.iter().map(|text| source(text)).collect();
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
     let local = args.listen.ip().is_loopback();
@@ -130,22 +127,4 @@ impl Terminate {
     async fn wait(&mut self) {
         std::future::pending::<()>().await;
     }
-}
-
-fn start_log(format: LogFormat, requests: bool, quiet: bool) {
-    let level = match (requests, quiet) {
-        (true, _) => LevelFilter::DEBUG,
-        (false, true) => LevelFilter::WARN,
-        (false, false) => LevelFilter::INFO,
-    };
-    let log = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_max_level(level)
-        .with_target(false)
-        .with_ansi(false);
-    // A log that was started before stays.
-    let _ = match format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
-    };
 }

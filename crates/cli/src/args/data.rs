@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use taste_data::{Dataset, ErrorKind, Filter, Labels, Layout, Options, Resize};
 
 /// What to make of files; kept in the detector, so that data are read alike when it is used.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct DataArgs {
     /// Keep uint8 values as they are instead of scaling them by 1/255
     #[arg(long, help_heading = "Data")]
@@ -107,6 +107,12 @@ impl DataArgs {
         let options = self.options(sample_shape)?;
         let (label, exclude) = (self.label_column().map(str::to_owned), self.exclude.clone());
         Ok(Options { labels: true, label, exclude, ..options })
+    }
+
+    /// With labels that are named elsewhere, where none are named here.
+    pub(crate) fn or_labels(&self, labels: Option<&str>) -> Self {
+        let labels = self.labels.clone().or_else(|| labels.map(str::to_owned));
+        Self { labels, ..self.clone() }
     }
 
     /// The file of labels, if that is what was named.

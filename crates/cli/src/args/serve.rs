@@ -109,7 +109,7 @@ impl WatchingArgs {
         taste_serve::Watching {
             state: self.state.clone(),
             settings,
-            opening: taste_monitor::Opening { accept_loss: self.accept_loss },
+            opening: taste_monitor::Opening { accept_loss: self.accept_loss, ..Default::default() },
             keep: usize::from(self.keep_samples),
         }
     }

@@ -12,7 +12,12 @@ use taste_zoo::{
     evaluation::{Set, Truth, group_of},
 };
 
-use crate::{args::BenchArgs, attack::before_normalisation, detect::tell_skipped, tell};
+use crate::{
+    args::{BenchArgs, DataArgs},
+    attack::before_normalisation,
+    detect::tell_skipped,
+    tell,
+};
 
 /// The model and what is compared on it.
 pub(super) struct Data<'a> {
@@ -59,11 +64,16 @@ impl<'a> Data<'a> {
             );
         }
         let train_path = plan.train.as_deref().context("no training data")?;
+        let reading = args.reading.or_labels(plan.labels.as_deref());
         let options = match &plan.reading {
-            Some(reading) => Options { sample_shape: model.sample_shape()?, ..reading.clone() },
-            None => args.reading.for_model(&model, &[train_path.to_owned()])?,
+            Some(kept) => {
+                let labels = reading.label_column().map(str::to_owned);
+                let exclude = kept.exclude.iter().cloned().chain(labels).collect();
+                Options { sample_shape: model.sample_shape()?, exclude, ..kept.clone() }
+            }
+            None => reading.for_model(&model, &[train_path.to_owned()])?,
         };
-        let train = labelled(args, plan, train_path, &options)?;
+        let train = labelled(&reading, train_path, &options, args.run.quiet())?;
         let options = train.options_naming_columns(&options);
         let calibration =
             plan.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
@@ -179,8 +189,7 @@ impl<'a> Data<'a> {
 }
 
 /// Training data with labels, where there are some.
-fn labelled(args: &BenchArgs, plan: &Plan, path: &Path, options: &Options) -> Result<Dataset> {
-    let quiet = args.run.quiet();
+fn labelled(reading: &DataArgs, path: &Path, options: &Options, quiet: bool) -> Result<Dataset> {
     let note = |text: &str| {
         if !quiet {
             tell(text);
@@ -188,16 +197,7 @@ fn labelled(args: &BenchArgs, plan: &Plan, path: &Path, options: &Options) -> Re
     };
     let with = Options { labels: true, ..options.clone() };
     let train = Dataset::open(path, &with).or_else(|_| Dataset::open(path, options))?;
-    let (paths, classes) = ([path.to_owned()], &options.classes);
-    let train = match &plan.labels {
-        Some(file) if Path::new(file).is_file() => {
-            train.with_labels(&Labels::open(Path::new(file), classes)?)?
-        }
-        Some(column) => {
-            train.with_labels(&Labels::column(&paths, column, options.skip_bad, classes)?)?
-        }
-        None => args.reading.with_labels(train, &paths, false, note)?.0,
-    };
+    let train = reading.with_labels(train, &[path.to_owned()], false, note)?.0;
     if !quiet {
         tell_skipped(&train);
     }

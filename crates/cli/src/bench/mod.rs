@@ -25,6 +25,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let quiet = args.run.quiet();
     let methods = methods(&plan)?;
     let data = Data::open(args, &plan)?;
+    // What is wrong with files or labels is said before hours go into sets.
+    data.open_sets(args, &plan, &[])?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let made = made(args, &plan, &data, folder.as_ref())?;
     let found = judge(args, &plan, &data, &made, &methods, folder.as_ref())?;

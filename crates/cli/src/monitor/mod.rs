@@ -51,7 +51,11 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<Outcome> {
     let baseline = Baseline::of(&detector, taste_onnx::sha256(&bytes));
     drop(bytes);
     let outbound = Outbound::new(&with.detector, &args.webhook, &args.alertmanager)?;
-    let opening = Opening { accept_loss: args.accept_loss };
+    let opening = Opening {
+        accept_loss: args.accept_loss,
+        // A mistyped folder is not a quiet monitor.
+        existing: args.data.is_empty() && args.watch.is_none(),
+    };
     let monitor = Monitor::open(&args.state, baseline, args.settings(), opening)?;
     for note in monitor.notes() {
         tell(&format!("note: {note}"));

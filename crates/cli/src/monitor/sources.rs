@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io::Read,
+    io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant, SystemTime},
@@ -19,6 +19,8 @@ use crate::{detect::tell_skipped, tell};
 
 /// Between looks into a folder.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long text that ends within a line is left to its writer.
+const UNENDED: Duration = Duration::from_secs(10);
 
 /// Counts what a file or folder holds and is not counted yet.
 pub(super) fn take(session: &mut Session<'_>, path: &Path) -> Result<()> {
@@ -41,13 +43,14 @@ pub(super) fn watch(session: &mut Session<'_>, folder: &Path) -> Result<()> {
     let (mut last, mut done) = (HashMap::new(), HashMap::new());
     let mut came = Instant::now();
     loop {
-        let now: HashMap<PathBuf, Look> =
-            listed(folder)?.into_iter().filter_map(|p| Some((p.clone(), look(&p)?))).collect();
-        // One that is still being written has changed since.
+        let now: HashMap<PathBuf, Seen> = listed(folder)?
+            .into_iter()
+            .filter_map(|path| Some((path.clone(), seen(&path, last.get(&path))?)))
+            .collect();
         let mut ready: Vec<(&Look, &PathBuf)> = now
             .iter()
-            .filter(|(path, look)| last.get(*path) == Some(*look) && done.get(*path) != Some(*look))
-            .map(|(path, look)| (look, path))
+            .filter(|(path, seen)| done.get(*path) != Some(&seen.look) && seen.is_whole(path))
+            .map(|(path, seen)| (&seen.look, path))
             .collect();
         ready.sort();
         let ready: Vec<PathBuf> = ready.into_iter().map(|(_, path)| path.clone()).collect();
@@ -67,9 +70,12 @@ pub(super) fn watch(session: &mut Session<'_>, folder: &Path) -> Result<()> {
             came = Instant::now();
         }
         for path in ready {
-            done.insert(path.clone(), now[&path].clone());
+            done.insert(path.clone(), now[&path].look.clone());
         }
         done.retain(|path, _| now.contains_key(path));
+        if now.iter().any(|(path, seen)| done.get(path) != Some(&seen.look)) {
+            came = Instant::now();
+        }
         if now.len() > taste_monitor::REMEMBERED {
             bail!(
                 "--watch {}: it holds {} files, more than {} are not remembered: move away those that are counted",
@@ -91,9 +97,40 @@ pub(super) fn watch(session: &mut Session<'_>, folder: &Path) -> Result<()> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Look(SystemTime, u64);
 
-fn look(path: &Path) -> Option<Look> {
+/// What a file looks like, and since when.
+#[derive(Clone, Debug)]
+struct Seen {
+    look: Look,
+    since: Instant,
+}
+
+fn seen(path: &Path, before: Option<&Seen>) -> Option<Seen> {
     let found = fs::metadata(path).ok()?;
-    Some(Look(found.modified().ok()?, found.len()))
+    let look = Look(found.modified().ok()?, found.len());
+    let same = before.filter(|before| before.look == look);
+    Some(same.cloned().unwrap_or_else(|| Seen { look, since: Instant::now() }))
+}
+
+impl Seen {
+    /// Whether it is no longer being written, as far as can be told.
+    fn is_whole(&self, path: &Path) -> bool {
+        let calm = self.since.elapsed();
+        calm >= UNENDED || (calm >= PAUSE && !ends_within_a_line(path))
+    }
+}
+
+/// Whether a table of text ends in what may be a part of a row.
+fn ends_within_a_line(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_lowercase();
+    let mut texts = FORMATS.iter().filter(|f| ["csv", "jsonl"].contains(&f.choice.name));
+    let last = || {
+        let (mut file, mut last) = (File::open(path).ok()?, [0]);
+        file.seek(SeekFrom::End(-1)).ok()?;
+        file.read_exact(&mut last).ok()?;
+        Some(last[0])
+    };
+    texts.any(|f| f.endings.iter().any(|ending| name.ends_with(ending)))
+        && last().is_some_and(|last| last != b'\n')
 }
 
 /// Files of data in a folder and those below it, in the order of names; hidden ones are left out.

@@ -12,7 +12,7 @@ use taste_data::Samples;
 use taste_monitor::Origin;
 
 use super::Session;
-use crate::detect::tell_skipped;
+use crate::{detect::tell_skipped, table::count};
 
 /// Lines that wait this long are taken together with those before.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ pub(super) fn take(session: &mut Session<'_>) -> Result<()> {
             }
         }
     });
-    let mut lot = Lot { header: None, waiting: Vec::new(), first: 0 };
+    let mut lot = Lot::default();
     loop {
         let line = match lines.recv_timeout(PATIENCE) {
             Ok(line) => line,
@@ -51,38 +51,46 @@ pub(super) fn take(session: &mut Session<'_>) -> Result<()> {
 }
 
 /// Lines that wait.
+#[derive(Default)]
 struct Lot {
+    /// Whether they are JSON, once there was one.
+    is_json: Option<bool>,
     header: Option<String>,
     waiting: Vec<String>,
     /// Lines before them, without the header.
     first: u64,
 }
 
-/// Whether a line names columns: CSV with an entry that is no number.
+/// Whether a line of CSV names columns: an entry is no number.
 fn is_header(line: &str) -> bool {
-    let is_json = line.trim_start().starts_with(['{', '[']);
     let number = |entry: &str| {
         let entry = entry.trim().trim_matches('"');
         entry.is_empty() || entry.parse::<f64>().is_ok()
     };
-    !is_json && !line.split(',').all(number)
+    !line.split(',').all(number)
 }
 
 impl Lot {
     fn add(&mut self, line: String) {
-        let is_first = self.header.is_none() && self.waiting.is_empty() && self.first == 0;
-        if is_first && is_header(&line) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let is_first = self.is_json.is_none();
+        let is_json =
+            *self.is_json.get_or_insert_with(|| line.trim_start().starts_with(['{', '[']));
+        if is_first && !is_json && is_header(&line) {
             self.header = Some(line);
-        } else if !line.trim().is_empty() {
+        } else {
             self.waiting.push(line);
         }
     }
 
     /// Scores and counts the lines that wait, read as a file of them would be.
     fn flush(&mut self, session: &mut Session<'_>) -> Result<()> {
-        let Some(line) = self.waiting.first() else { return Ok(()) };
-        let is_json = line.trim_start().starts_with(['{', '[']);
-        let ending = if is_json { ".jsonl" } else { ".csv" };
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let ending = if self.is_json == Some(true) { ".jsonl" } else { ".csv" };
         let wrong = |e: io::Error| anyhow!("{NAME}: {e}");
         let mut file = tempfile::Builder::new().suffix(ending).tempfile().map_err(wrong)?;
         for line in self.header.iter().chain(&self.waiting) {
@@ -118,6 +126,9 @@ fn in_stream(error: &anyhow::Error, path: &std::path::Path, first: u64) -> anyho
     let text = error.to_string().replace(&path.display().to_string(), NAME);
     match first {
         0 => anyhow!("{text}"),
-        before => anyhow!("{text} (behind the first {before} samples)"),
+        before => anyhow!(
+            "{text} (behind {})",
+            count(usize::try_from(before).unwrap_or(usize::MAX), "sample")
+        ),
     }
 }

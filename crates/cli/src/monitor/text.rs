@@ -46,10 +46,8 @@ fn state(view: &View) -> String {
         ),
         (Status::Stopped, ..) => "stopped: nothing is counted any more".to_owned(),
         (_, Some(alarm), _) => {
-            let known = alarm
-                .acknowledged
-                .as_ref()
-                .map_or_else(String::new, |by| format!(", acknowledged by {}: {}", by.by, by.note));
+            let known =
+                alarm.acknowledged.as_ref().map_or_else(String::new, |known| format!(", {known}"));
             format!("alarm {} stands{known}", alarm.id)
         }
         _ => "no alarm stands".to_owned(),
@@ -80,12 +78,18 @@ fn evidence(view: &View) -> String {
 }
 
 fn lifetime(view: &View) -> String {
-    let p = view.lifetime_p_value;
     let alarm = view.lifetime_alarm.map_or_else(String::new, |at| {
         format!(", below {} since sample {}", view.settings.lifetime, grouped(at.sample))
     });
-    let p = if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") };
-    format!("p-value {p} of \"nothing has ever changed\"{alarm}")
+    format!("p-value {} of \"nothing has ever changed\"{alarm}", p_value(view.lifetime_p_value))
+}
+
+pub(crate) fn p_value(p: f64) -> String {
+    match p {
+        _ if p < f64::MIN_POSITIVE => "below 1e-300".to_owned(),
+        _ if p < 0.001 => format!("{p:.1e}"),
+        _ => format!("{p:.3}"),
+    }
 }
 
 fn flagged(view: &View) -> String {

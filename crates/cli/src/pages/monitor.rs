@@ -4,7 +4,10 @@ use taste_monitor::{Alarm, Status, StreamView, View, message};
 use taste_report::{Bars, Lines, Page, Section, Series, Table, Tone};
 
 use super::{facts, file_name, percent, signed};
-use crate::{monitor::Report, table::grouped};
+use crate::{
+    monitor::{Report, text},
+    table::grouped,
+};
 
 /// The page of a monitor.
 pub(crate) fn monitor(report: &Report<'_>) -> Page {
@@ -70,12 +73,15 @@ fn evidence(view: &View) -> Section {
     let band = view.series.iter().map(|p| (ten(p.log.0), ten(p.log.1)));
     let mut figure = Lines::new("Evidence by sample")
         .axes("sample", "evidence (power of ten)")
+        .right_axis("for information (power of ten)")
         .series(Series::new("all that count", points).band(band))
         .level(ten(view.log_threshold), "alarm");
     for (i, stream) in view.streams.iter().enumerate().filter(|_| view.streams.len() > 1) {
         let own =
             view.series.iter().filter_map(|p| Some((p.at.sample as f64, ten(*p.streams.get(i)?))));
-        figure = figure.series(Series::new(named(stream), own).dashed());
+        let series = Series::new(named(stream), own).dashed();
+        // What raises no alarm may lie far above one.
+        figure = figure.series(if stream.counts { series } else { series.on_right() });
     }
     for alarm in &view.alarms {
         figure = figure.moment(alarm.raised.sample as f64, format!("alarm {}", alarm.id));
@@ -89,7 +95,7 @@ fn evidence(view: &View) -> Section {
     let rows = vec![
         (
             "p-value of \"nothing has ever changed\"".to_owned(),
-            format!("{:.2e}", view.lifetime_p_value),
+            text::p_value(view.lifetime_p_value),
         ),
         (
             "correlation of neighbours".to_owned(),
@@ -130,7 +136,7 @@ fn alarms(view: &View) -> Section {
 fn state(alarm: &Alarm) -> String {
     match (&alarm.resolved, &alarm.acknowledged) {
         (Some(resolved), _) => format!("resolved at {}", grouped(resolved.at.sample)),
-        (None, Some(by)) => format!("acknowledged by {}: {}", by.by, by.note),
+        (None, Some(known)) => known.to_string(),
         (None, None) => "firing".to_owned(),
     }
 }

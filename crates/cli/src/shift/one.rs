@@ -2,7 +2,7 @@
 
 use taste_detector::{
     Detector, Estimate, Measure, channel_axis,
-    shift::{EntriesOf, Entry, Kind, Quantity, Reason, Shift, Tested, Verdict},
+    shift::{EntriesOf, Entry, Kind, MovedColumn, Quantity, Reason, Shift, Tested, Verdict},
 };
 
 use super::{
@@ -134,6 +134,17 @@ fn terms(reasons: &[Reason], detector: &Detector, top: usize) -> Table {
     table
 }
 
+/// What a distance is of, and what is missing where that is most of it.
+fn moved(column: &MovedColumn) -> String {
+    let words = "KS distance from its calibration values";
+    let (own, usual) = (column.missing, column.usual_missing);
+    if 2.0 * (own - usual).abs() > column.distance {
+        format!("{words}; {} missing, {} of those", percent_of(own), percent_of(usual))
+    } else {
+        words.to_owned()
+    }
+}
+
 pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Table {
     let more = &shift.information;
     let mut table = Table::default().right(&[1, 2]);
@@ -151,7 +162,7 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
             format!("column {}", column.name),
             format!("{:.2}", column.distance),
             format!("p {}", p_value(column.adjusted_p_value)),
-            "KS distance from its calibration values".to_owned(),
+            moved(column),
         ]);
     }
     for stuck in more.stuck.iter().take(top) {

@@ -138,6 +138,38 @@ fn a_file_holds_a_whole_benchmark() {
 }
 
 #[test]
+fn a_column_of_labels_that_a_file_names_is_no_input() {
+    let place = Place::new();
+    CLASSIFIER.save(&place, "model.onnx");
+    let table = |rows, seed| {
+        let cells = samples(rows, 0.0, seed);
+        let rows = cells.outer_iter().enumerate().map(|(i, row)| {
+            format!(
+                "{},{},{},{},{}\n",
+                row[0],
+                row[1],
+                row[2],
+                row[3],
+                ["red", "sea", "sky"][i % 3]
+            )
+        });
+        format!("a,b,c,d,colour\n{}", rows.collect::<String>())
+    };
+    place.text("train.csv", &table(400, 3));
+    place.text("id.csv", &table(60, 4));
+    place.write("far.npy", &samples(60, 2.0, 5).into_dyn());
+    let plan = "model = 'model.onnx'\ntrain = 'train.csv'\nid = 'id.csv'\nlabels = 'colour'\nid-labels = 'colour'\n\
+                methods = ['mahalanobis']\ncorruptions = ['missing-values:5']\nattacks = ['fgsm:eps=0.1']\n";
+    for reading in ["", "[reading]\nexclude = []\n"] {
+        place.text("bench.toml", &format!("{plan}[ood]\nfar = 'far.npy'\n{reading}"));
+        let found = place.json("bench --config bench.toml -q --json --out kept");
+        let score = &found["methods"][0]["scores"][0];
+        assert_eq!(score["sets"].as_array().unwrap().len(), 3);
+        assert!(score["id"]["metrics"]["accuracy"]["value"].is_number(), "{score}");
+    }
+}
+
+#[test]
 fn a_method_that_does_not_apply_is_left_out_with_its_reason() {
     let place = Place::new();
     CLASSIFIER.save(&place, "model.onnx");
@@ -151,6 +183,21 @@ fn a_method_that_does_not_apply_is_left_out_with_its_reason() {
     let failed = place.run(&format!("{bench} {one}"));
     assert_eq!(failed.code, Some(2));
     assert!(failed.err.contains("no method could be fitted"), "{}", failed.err);
+}
+
+#[test]
+fn what_is_wrong_with_files_is_said_before_sets_are_made() {
+    let place = ready();
+    place.write("few.npy", &Array1::from_elem(7, 1i64).into_dyn());
+    let bench =
+        "bench --model model.onnx --train train.npy --methods msp --corruptions fog --out kept";
+    for (arguments, message) in [
+        ("--id id.npy --ood none.npy", "none.npy"),
+        ("--id dark.npy --id-labels own", "dark.npy has no labels of its own"),
+        ("--id id.npy --id-labels few.npy", "few.npy"),
+    ] {
+        place.fails(&format!("{bench} {arguments}"), message);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use ndarray::ArrayD;
@@ -73,6 +74,30 @@ impl Place {
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// The most memory that a run which must work holds at once, in bytes, as the system tells until just before its end;
+    /// none where the system does not tell.
+    pub(crate) fn peak(&self, arguments: &str) -> Option<u64> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_taste"))
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak = None;
+        while child.try_wait().unwrap().is_none() {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kibibytes = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse().ok());
+            peak = peak.max(kibibytes.map(|k: u64| 1024 * k));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(child.wait().unwrap().success(), "taste {arguments}");
+        peak
     }
 
     /// A run that must work.

@@ -53,6 +53,7 @@ fn what_can_not_be_corrupted_is_said_in_a_sentence() {
     place.write("x.npy", &images(4, 12, 10, 1));
     place.write("small.npy", &images(4, 5, 5, 1));
     place.write("flat.npy", &ArrayD::<f32>::zeros(IxDyn(&[4, 6])));
+    place.text("x.csv", "height,label\n1,red\n2,blue\n");
     place.write("wild.npy", &ArrayD::<f32>::from_elem(IxDyn(&[4, 1, 9, 9]), -2.0));
     for (arguments, message) in [
         ("x.npy --kind fgo -o y.npy", "did you mean fog?"),
@@ -60,9 +61,19 @@ fn what_can_not_be_corrupted_is_said_in_a_sentence() {
         ("x.npy --kind p-snow --severity 2 -o y.npy", "p-snow has one strength"),
         ("x.npy --kind fog -o y.csv", "name a file that ends in .npy"),
         ("x.npy --kind fog -o x.npy", "would overwrite what is read"),
-        ("x.npy --kind table-noise -o y.npy", "it is no table"),
+        (
+            "x.npy --kind table-noise -o y.npy",
+            "the corruption table-noise is for tables, and its samples have the shape",
+        ),
+        (
+            "x.csv --kind fog -o y.npy",
+            "x.csv: the corruption fog is for pictures, and it is a table",
+        ),
         ("small.npy --kind fog -o y.npy", "pictures of 5 × 5 pixels are too small"),
-        ("flat.npy --kind fog -o y.npy", "samples of shape"),
+        (
+            "flat.npy --kind fog -o y.npy",
+            "the corruption fog is for pictures, and its samples have the shape [6]",
+        ),
         ("flat.npy --kind unit-change:1,column=a -o y.npy", "no column \"a\""),
         (
             "wild.npy --kind fog -o y.npy",

@@ -322,7 +322,10 @@ fn a_fit_takes_labels_from_a_file_or_a_column() {
         "short.npy: 200 labels for 500 samples of train.npy",
     );
     place.write("odd.npy", &Array1::<f32>::from_elem(500, 0.5).into_dyn());
-    place.fails(&format!("{FIT} d.onnx --labels odd.npy"), "is 0.5, not a whole number");
+    place.fails(
+        &format!("{FIT} d.onnx --labels odd.npy"),
+        "is 0.5, not a whole number, as classes have: if the model gives numbers and no classes, --task numbers",
+    );
     place.fails(
         &format!("{FIT} d.onnx --labels gone.npy"),
         "there is no such file, and train.npy is no table",

@@ -201,4 +201,10 @@ fn a_mobilenet_of_a_thousand_classes_goes_all_the_way() {
     assert_eq!(place.run("test d.onnx far.npy").code, Some(1));
     let found = place.json("evaluate d.onnx --id same.npy --ood far=far.npy --json");
     assert!(found.to_string().contains("auroc"), "{found}");
+    for command in
+        [format!("{fit} --threads 2"), "score d.onnx far.npy -o s.csv --threads 2".into()]
+    {
+        let peak = place.peak(&command).unwrap_or(0);
+        assert!(peak <= 600_000_000, "{peak} bytes: taste {command}");
+    }
 }

@@ -103,6 +103,8 @@ fn what_can_not_be_watched_is_said_in_a_sentence() {
         "run length 10000.0, now 50.0",
     );
     place.fails("monitor detector.onnx --state state --run-length 0", "run length");
+    place.fails("monitor detector.onnx --state none", "there is no state of a monitor");
+    assert!(!place.path("none").exists());
     place.fails("monitor detector.onnx gone.npy --state state", "gone.npy");
     place.fails("monitor detector.onnx same.npy --state state/monitor.json", "monitor.json");
     place.fails("monitor detector.onnx --state state --webhook ftp://x", "http://");
@@ -155,6 +157,13 @@ fn standard_input_is_watched_as_it_comes() {
     assert_eq!(evidence(&grown), evidence(&report));
     let (code, out) = piped(&place, "monitor detector.onnx - --state bad -q", "a,b,c,d\n1,2,x,4\n");
     assert_eq!(code, Some(2), "{out}");
+    // What begins as JSON lines goes on so: a line that is none is left out, and no header of a table.
+    let mixed = json.lines().take(40).collect::<Vec<_>>().join("\n") + "\nnonsense\n" + &json;
+    let arguments =
+        "monitor detector.onnx - --state mixed --json -q --skip-bad --key id --batch 40";
+    let (code, out) = piped(&place, arguments, &mixed);
+    let skipped: Json = serde_json::from_str(out.lines().last().unwrap_or("{}")).unwrap();
+    assert_eq!((code, evidence(&skipped)), (Some(1), evidence(&report)), "{out}");
 }
 
 /// Runs with something on standard input: the exit code, and standard output.
@@ -230,6 +239,33 @@ fn a_folder_is_watched_and_alarms_are_sent_at_least_once() {
     let keys: Vec<String> = bodies.iter().map(key).collect();
     assert!(keys[0].ends_with("-1-raised") && keys[0] == keys[1], "{keys:?}");
     assert!(keys[2].ends_with("-1-acknowledged"), "{keys:?}");
+}
+
+#[test]
+fn a_row_that_is_written_in_two_parts_counts_as_one() {
+    let place = watched();
+    let rows = samples(400, 0.0, 31);
+    let line = |row: ndarray::ArrayView1<'_, f32>| {
+        row.iter().map(f32::to_string).collect::<Vec<_>>().join(",")
+    };
+    let text: String = rows.axis_iter(Axis(0)).map(|row| line(row) + "\n").collect();
+    place.text("whole.csv", &text);
+    let whole = evidence(&monitored(&place, "whole.csv --state whole -q", 0));
+    fs::create_dir(place.path("incoming")).unwrap();
+    // Within the last number of a row, which is a number without the rest.
+    let cut = text.match_indices('\n').nth(200).unwrap().0 - 3;
+    fs::write(place.path("incoming/a.csv"), &text[..cut]).unwrap();
+    let arguments = "monitor detector.onnx --watch incoming --idle 2 --state state --json -q";
+    let child = started(&place, arguments, Stdio::null());
+    thread::sleep(Duration::from_secs(3));
+    fs::write(place.path("incoming/a.csv"), &text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(evidence(&serde_json::from_str(&report).unwrap()), whole);
+    // Text may end so, and is waited for.
+    fs::write(place.path("incoming/a.csv"), text.trim_end()).unwrap();
+    let unended = monitored(&place, "--watch incoming --idle 1 --state unended -q", 0);
+    assert_eq!(evidence(&unended), whole);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `taste serve`, over a real connection.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Lines, Read, Write},
     net::TcpStream,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -34,6 +34,14 @@ struct Running {
 
 impl Running {
     fn start(place: &Place, arguments: &str) -> Self {
+        let (service, lines) = Self::start_unread(place, arguments);
+        // What it says later is read, so that it never waits for a reader.
+        thread::spawn(move || lines.for_each(drop));
+        service
+    }
+
+    /// A service, and the lines that it says later.
+    fn start_unread(place: &Place, arguments: &str) -> (Self, Lines<BufReader<ChildStderr>>) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_taste"))
             .args(["serve", "detector.onnx", "--listen", "127.0.0.1:0"])
             .args(arguments.split_whitespace())
@@ -44,9 +52,7 @@ impl Running {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = lines
             .find_map(|line| line.unwrap().strip_prefix("listening on http://").map(str::to_owned));
-        // What it says later is read, so that it never waits for a reader.
-        thread::spawn(move || lines.for_each(drop));
-        Self { child, address: address.expect("it listens") }
+        (Self { child, address: address.expect("it listens") }, lines)
     }
 
     fn connect(&self) -> TcpStream {
@@ -222,6 +228,52 @@ fn too_much_is_refused_at_once_and_the_rest_is_answered_in_time() {
     let line =
         format!("taste_requests_total{{detector=\"detector\",outcome=\"rejected\"}} {rejected}\n");
     assert!(metrics.contains(&line), "{rejected} {metrics}");
+}
+
+/// Asks for many things that are not there, fifty at once over one connection.
+fn flood(service: &Running, requests: usize) {
+    const AT_ONCE: usize = 50;
+    let mut stream = service.connect();
+    let request = format!("GET /{} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n", "x".repeat(190));
+    for _ in 0..requests / AT_ONCE {
+        stream.write_all(request.repeat(AT_ONCE).as_bytes()).unwrap();
+        // Each answer is an object.
+        let mut answered = 0;
+        while answered < AT_ONCE {
+            let mut part = [0; 4096];
+            let read = stream.read(&mut part).unwrap();
+            assert_ne!(read, 0, "the connection was closed");
+            answered += String::from_utf8_lossy(&part[..read]).matches('}').count();
+        }
+    }
+}
+
+#[test]
+fn the_log_has_a_line_for_every_request_and_is_whole_when_the_service_ends() {
+    let place = calibrated();
+    let arguments = "--log-requests --log json --drain 0";
+    let (service, lines) = Running::start_unread(&place, arguments);
+    let reader = thread::spawn(move || lines.map(Result::unwrap).collect::<Vec<_>>());
+    flood(&service, 2000);
+    service.signal("-TERM");
+    assert_eq!(service.ended(), Some(0));
+    let log: Vec<Json> =
+        reader.join().unwrap().iter().map(|l| serde_json::from_str(l).expect(l)).collect();
+    assert_eq!(log.iter().filter(|l| l["message"] == "request").count(), 2000);
+    assert_eq!(log.last().unwrap()["message"], "ended");
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_neither_answers_nor_the_end() {
+    let place = calibrated();
+    // More than the system and the service keep of it.
+    let (service, lines) = Running::start_unread(&place, "--log-requests --drain 0");
+    flood(&service, 6000);
+    let begin = Instant::now();
+    service.signal("-TERM");
+    assert_eq!(service.ended(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    drop(lines);
 }
 
 #[test]
