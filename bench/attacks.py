@@ -7,12 +7,14 @@
 MODEL is the network that `train` wrote, or a ResNet-20 for CIFAR-10 in ONNX with convolutions and batch norms folded; it
 is rebuilt in PyTorch from the weights in the file, and held against ONNX Runtime before anything else. DATA is a folder
 with the files of MNIST or CIFAR-10 (`test_batch.bin`, gzip or not). Accuracy is always that of the PyTorch network, also
-for samples that `taste` moved. Lines of JSON go to standard output.
+for samples that `taste` moved. Lines of JSON go to standard output. With fewer `--peer-seeds` than `--seeds` the PyTorch
+side, which is slower, runs less often.
 """
 
 import argparse
 import gzip
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,9 +28,6 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.nn import functional as F
-
-THREADS = 2
-
 
 class Small(nn.Module):
     """Two convolutions with stride and two linear layers, as in Wong, Rice and Kolter 2020."""
@@ -195,15 +194,21 @@ def peer(net, name, norm, eps, seed, x, y):
     return whole.run_standard_evaluation(x, y, batch_size=250)[0].numpy()
 
 
-def ours(program, model, name, norm, eps, seed, x, y, folder):
+def ours(program, model, name, norm, eps, seed, threads, x, y, folder):
     """The moved samples of `taste attack`, and what it says."""
     out = folder / "out.npy"
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", y)
     command = [program, "attack", model, folder / "x.npy", "--labels", folder / "y.npy", "--attack", name, "--eps", repr(eps),
-               "--norm", norm, "--seed", str(seed), "--threads", str(THREADS), "--json", "-q", "-o", out]
+               "--norm", norm, "--seed", str(seed), "--threads", str(threads), "--json", "-q", "-o", out]
     said = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout
     return np.load(out), json.loads(said)
+
+
+def processor() -> float:
+    """Seconds of processors, of this program and those that it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def lengths(norm, x, moved):
@@ -229,21 +234,26 @@ def compare(arguments):
         eps = float(above) / float(below or 1)
         sides = {"peer": [], "taste": []}
         for seed in range(arguments.seeds):
-            start = time.time()
-            moved = peer(net, arguments.attack, arguments.norm, eps, seed, x, y)
-            sides["peer"].append((*outcome(net, arguments.norm, eps, x, y, moved, 1e-4), time.time() - start))
+            if seed < arguments.peer_seeds:
+                start, used = time.time(), processor()
+                moved = peer(net, arguments.attack, arguments.norm, eps, seed, x, y)
+                taken = time.time() - start, processor() - used
+                sides["peer"].append((*outcome(net, arguments.norm, eps, x, y, moved, 1e-4), *taken))
             with tempfile.TemporaryDirectory() as folder:
-                start = time.time()
-                moved, said = ours(arguments.program, arguments.model, arguments.attack, arguments.norm, eps, seed, x, y, Path(folder))
+                used = processor()
+                moved, said = ours(arguments.program, arguments.model, arguments.attack, arguments.norm, eps, seed,
+                                   arguments.threads, x, y, Path(folder))
                 # In double precision, without any slack.
+                used = processor() - used
                 found = outcome(net, arguments.norm, eps, x, y, moved, 0)
-                sides["taste"].append((*found, said["seconds"]))
+                sides["taste"].append((*found, said["seconds"], used))
                 assert abs(said["accuracy_after"] - found[0]) < 0.005, "both networks agree on what was moved"
         line = {"model": Path(arguments.model).name, "attack": arguments.attack, "norm": arguments.norm, "eps": text,
                 "images": len(x), "seeds": arguments.seeds, "clean": float((answers(net, x) == y).mean())}
         for side, runs in sides.items():
             line[side] = {"accuracy": round(float(np.mean([r[0] for r in runs])), 4), "each": [r[0] for r in runs],
-                          "median_change": runs[0][1], "seconds": round(float(np.mean([r[2] for r in runs])), 1)}
+                          "median_change": runs[0][1], "seconds": round(float(np.mean([r[2] for r in runs])), 1),
+                          "processor": round(float(np.mean([r[3] for r in runs])), 1)}
         line["points"] = round(100 * (line["taste"]["accuracy"] - line["peer"]["accuracy"]), 2)
         print(json.dumps(line), flush=True)
 
@@ -266,10 +276,12 @@ def main():
         made.add_argument("--norm", default="linf", choices=["linf", "l2"])
         made.add_argument("--eps", nargs="+", required=True)
         made.add_argument("--seeds", type=int, default=3 if attack is None else 1)
+        made.add_argument("--peer-seeds", type=int, default=3)
         made.add_argument("--images", type=int, default=500)
         made.set_defaults(run=compare)
-    torch.set_num_threads(THREADS)
+    parser.add_argument("--threads", type=int, default=2, help="of either side")
     arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
     arguments.run(arguments)
 
 

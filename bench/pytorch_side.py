@@ -27,6 +27,8 @@ from onnx import numpy_helper
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from networks import NETWORKS, network
+
 CLASSES = 10
 PROBES = 5
 GELU_BATCH = 16
@@ -55,6 +57,7 @@ def parse():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=30, help="repetitions for the variance of Hutchinson's estimator")
+    parser.add_argument("--processor", action="store_true", help="count processor seconds")
     return parser.parse_args()
 
 
@@ -90,8 +93,8 @@ class ResNet(nn.Module):
         return self.linear(h.mean((2, 3)))
 
 
-def resnet20(path):
-    """ResNet-20 with the weights of the ONNX file, in which batch norms are folded and normalisation is inside."""
+def resnet(path):
+    """A ResNet with the weights of the ONNX file, in which batch norms are folded and normalisation is inside."""
     graph = onnx.load(path).graph
     weights = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in graph.initializer}
 
@@ -191,6 +194,14 @@ def score_field(x):
     return torch.randn(x.shape, generator=torch.Generator().manual_seed(2))
 
 
+def save(folder, name, net, x):
+    np.save(folder / f"{name}_x.npy", x.numpy())
+    torch.onnx.export(
+        net, (x,), folder / f"{name}.onnx", dynamo=False, opset_version=17, input_names=["x"],
+        output_names=["logits"], dynamic_axes={"x": {0: "batch"}, "logits": {0: "batch"}},
+    )  # fmt: skip
+
+
 class Setting:
     """Networks and inputs, built once when a case first asks for them."""
 
@@ -199,17 +210,22 @@ class Setting:
 
     def get(self, name):
         if name not in self.made:
-            net, x = getattr(self, name)()
+            net, x = network(name) if name in NETWORKS else getattr(self, name)()
             net = net.eval().requires_grad_(False)
-            if name == "resnet20":
-                check_logits(net, self.options.models / "cifar10_resnet20.onnx", x)
+            if name in ("resnet20", "resnet56"):
+                check_logits(net, self.options.models / f"cifar10_{name}.onnx", x)
+            elif name in NETWORKS:
+                save(self.options.export, name, net, x)
             self.made[name] = net, x
         return self.made[name]
 
     def resnet20(self):
         batch = self.options.batch
         x = cifar(self.options.cifar, batch) if self.options.cifar else smooth_noise(batch, 3, 32, 32)
-        return resnet20(self.options.models / "cifar10_resnet20.onnx"), x
+        return resnet(self.options.models / "cifar10_resnet20.onnx"), x
+
+    def resnet56(self):
+        return resnet(self.options.models / "cifar10_resnet56.onnx"), self.get("resnet20")[1]
 
     def mnist(self):
         batch = self.options.batch
@@ -249,6 +265,12 @@ def gradient(net, x):
     x = x.detach().requires_grad_()
     f = predicted(net, x)
     return {"value": f.detach(), "gradient": torch.autograd.grad(f.sum(), x)[0]}
+
+
+def outputs_case(setting, name):
+    net, x = setting.get(name)
+    run = lambda net, x: {"outputs": net(x)}  # noqa: E731
+    return in_both_layouts({"forward": run}, net, x) if x.dim() == 4 else {"forward": lambda: run(net, x)}
 
 
 def forward_case(setting, name):
@@ -440,15 +462,19 @@ CASES = {
         "hutchinson5": hutchinson_case,
     }.items()
 } | {"gelu-hessian-diagonal": hessian_diagonal_case, "gelu-folx": folx_case}
+CASES |= {f"{name}-outputs": lambda setting, name=name: outputs_case(setting, name) for name in ("resnet56", *NETWORKS)}
 
 
 # Measuring
 
 
+clock = time.perf_counter
+
+
 def timed(run):
-    start = time.perf_counter()
+    start = clock()
     result = run()
-    return time.perf_counter() - start, result
+    return clock() - start, result
 
 
 def agree(case, results):
@@ -509,18 +535,18 @@ def export(setting, folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("resnet20", "mnist", "gelu"):
         net, x = setting.get(name)
-        np.save(folder / f"{name}_x.npy", x.numpy())
         np.save(folder / f"{name}_score.npy", score_field(x).numpy())
-        if name != "resnet20":
-            torch.onnx.export(
-                net, (x,), folder / f"{name}.onnx", dynamo=False, opset_version=17, input_names=["x"],
-                output_names=["logits"], dynamic_axes={"x": {0: "batch"}, "logits": {0: "batch"}},
-            )  # fmt: skip
-
+        if name == "resnet20":
+            np.save(folder / f"{name}_x.npy", x.numpy())
+        else:
+            save(folder, name, net, x)
 
 def main():
     options = parse()
     settle(options.threads)
+    if options.processor:
+        global clock
+        clock = time.process_time
     torch.set_num_threads(options.threads)
     # Answers go where output went; whatever libraries print goes to the log.
     answers, sys.stdout = sys.stdout, sys.stderr

@@ -16,6 +16,15 @@ from playwright.sync_api import Page, sync_playwright
 DETECTOR = Path(__file__).resolve().parent.parent / "crates/serve/tests/fixtures/plane.onnx"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
+# The least distance of a card from what stands before it.
+GAP = """() => {
+  const gaps = [...document.querySelectorAll('main .card')].filter(c => c.previousElementSibling).map(c => {
+    const [a, b] = [c.previousElementSibling.getBoundingClientRect(), c.getBoundingClientRect()];
+    return Math.max(b.top - a.bottom, b.left - a.right);
+  });
+  return gaps.length ? Math.min(...gaps) : null;
+}"""
+
 
 def start(taste: Path, detector: Path, state: Path) -> tuple[subprocess.Popen, str]:
     command = [taste, "serve", f"plane={detector}", "--listen", "127.0.0.1:0", "--state", state, "--drain", "0"]
@@ -80,6 +89,8 @@ def check(browser, base: str, shots: Path | None) -> None:
             page.wait_for_selector("#live:not([hidden])")
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{path} is {wide} pixels wide at {width}"
+            near = page.evaluate(GAP)
+            assert near is None or near >= 8, f"two cards of {path} are {near} pixels apart at {width}"
             found = Axe().run(page)
             assert found.violations_count == 0, f"{path} at {width}, {scheme}:\n{found.generate_report()}"
             if shots:

@@ -67,8 +67,8 @@ def write(samples, path: Path) -> Path:
     return path
 
 
-def run(model: bytes | Path, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All outputs of a file in stock ONNX Runtime."""
+def run(model: bytes | Path, feeds: dict[str, np.ndarray], alone: bool = False) -> dict[str, np.ndarray]:
+    """All outputs of a file in stock ONNX Runtime, of one sample after the other if `alone`."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     model = model if isinstance(model, bytes) else str(model)
@@ -78,7 +78,7 @@ def run(model: bytes | Path, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
     count = len(next(iter(feeds.values())))
     first = next(iter(rows.values()))
     without_batch = all(len(i.shape) == feeds[i.name].ndim - 1 for i in session.get_inputs() if i.name in feeds)
-    step = 1 if without_batch else first if isinstance(first, int) else count
+    step = 1 if without_batch or alone else first if isinstance(first, int) else count
     parts = []
     for at in range(0, count - count % step, step):
         part = {n: v[at] if without_batch else v[at : at + step] for n, v in feeds.items()}
@@ -137,7 +137,7 @@ def fitted(program: Path, family: Family, export: Export, folder: Path, said: li
     taste(program, "score", detector, fresh, "-o", scores, "-q", *backend)
     session = onnxruntime.InferenceSession(str(model))
     feeds = export.feeds(export.fresh) if export.feeds else {session.get_inputs()[0].name: export.fresh}
-    want = {name: export.corrected(values) for name, values in run(export.model, feeds).items()}
+    want = {name: export.corrected(values) for name, values in run(export.model, feeds, export.alone).items()}
     got = run(detector, detector_feeds(detector, feeds, manifest))
     facts = manifest["model"]
     error = apart(got[facts["prediction"]], want[facts["output"]])

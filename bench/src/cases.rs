@@ -10,6 +10,7 @@ pub(crate) struct Case {
     pub(crate) other: &'static str,
     pub(crate) model: &'static str,
     pub(crate) batch: usize,
+    /// Empty for the model's outputs as they are.
     pub(crate) here: Vec<Here>,
 }
 
@@ -63,6 +64,16 @@ pub(crate) fn cases() -> Vec<Case> {
                 here("probe:2", LaplacianMethod::probe(2), LAPLACIAN),
             ),
         ]);
+    }
+    for (model, name, batch) in [
+        ("resnet56", "resnet56-outputs", 64),
+        ("mobilenet", "mobilenet-outputs", 16),
+        ("efficientnet", "efficientnet-outputs", 16),
+        ("vit", "vit-outputs", 16),
+        ("unet", "unet-outputs", 32),
+        ("mlp", "mlp-outputs", 1024),
+    ] {
+        cases.push(Case { name, other: "PyTorch forward", model, batch, here: Vec::new() });
     }
     let exact = |what, wants| Here { what, target: None, method: LaplacianMethod::EXACT, wants };
     let gelu = |name, other, here| Case { name, other, model: "gelu", batch: 16, here };

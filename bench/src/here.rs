@@ -1,10 +1,10 @@
 //! Derivatives on the backends.
 
-use std::{path::Path, time::Instant};
+use std::{fs, path::Path, sync::OnceLock, thread, time::Instant};
 
 use ndarray::Zip;
 use taste_data::npy;
-use taste_engine::{Backend, Compiled, Model, Outputs, Value};
+use taste_engine::{Backend, Model, Value};
 use taste_stats::quantile;
 
 use crate::{
@@ -16,13 +16,34 @@ use crate::{
 /// whose input rounds across zero.
 const AGREE: f64 = 0.02;
 
-/// A derivative in an engine, with its inputs and times.
+/// What is computed, by name.
+type Results = Vec<(&'static str, Value)>;
+
+/// A model or a derivative of it in an engine, with its inputs and times.
 pub(crate) struct Runner {
     pub(crate) what: &'static str,
     pub(crate) backend: &'static str,
-    compiled: Compiled,
-    feeds: Vec<(String, Value)>,
+    run: Box<dyn Fn() -> Outcome<Results>>,
+    clock: fn() -> f64,
     pub(crate) times: Vec<f64>,
+}
+
+/// Seconds by the clock on the wall.
+fn wall() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// Seconds that the threads of this process were on a processor, as Linux tells them.
+fn processor() -> f64 {
+    // What this thread used until now is only counted when it stops.
+    thread::yield_now();
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let used = tasks.filter_map(|task| {
+        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        told.split(' ').next()?.parse::<f64>().ok()
+    });
+    1e-9 * used.sum::<f64>()
 }
 
 pub(crate) fn open(options: &Options, model: &str) -> Outcome<Model> {
@@ -41,7 +62,18 @@ pub(crate) fn read(path: &Path, rows: usize) -> Outcome<Value> {
 }
 
 impl Runner {
-    pub(crate) fn new(
+    /// The outputs of the case's model.
+    pub(crate) fn of_model(options: &Options, case: &Case, backend: &Backend) -> Outcome<Self> {
+        let session = backend.load(&open(options, case.model)?, &["logits"], options.threads)?;
+        let x = read(&options.work.join(format!("{}_x.npy", case.model)), case.batch)?;
+        let run = move || {
+            let mut outputs = session.run(&[("x", &x)])?;
+            Ok(outputs.pop().map(|logits| ("outputs", logits)).into_iter().collect())
+        };
+        Ok(Self::new(options, "forward", backend, Box::new(run)))
+    }
+
+    pub(crate) fn of_derivative(
         options: &Options,
         case: &Case,
         here: &Here,
@@ -60,28 +92,36 @@ impl Runner {
         if let Some(field) = derived.field() {
             feeds.push((field.to_owned(), input("score")?));
         }
-        let backend = backend.name();
-        Ok(Self { what: here.what, backend, compiled, feeds, times: Vec::new() })
+        let stochastic = derived.laplacian_method().is_stochastic();
+        let run = move || {
+            let feeds: Vec<(&str, &Value)> = feeds.iter().map(|(n, v)| (n.as_str(), v)).collect();
+            let results = compiled.run(&feeds, 0)?;
+            Ok(results.present().filter(|(n, _)| *n != "laplacian" || !stochastic).collect())
+        };
+        Ok(Self::new(options, here.what, backend, Box::new(run)))
     }
 
-    fn run(&mut self) -> Outcome<Outputs> {
-        let feeds: Vec<(&str, &Value)> = self.feeds.iter().map(|(n, v)| (n.as_str(), v)).collect();
-        Ok(self.compiled.run(&feeds, 0)?)
+    fn new(
+        options: &Options,
+        what: &'static str,
+        backend: &Backend,
+        run: Box<dyn Fn() -> Outcome<Results>>,
+    ) -> Self {
+        let clock = if options.processor { processor } else { wall };
+        Self { what, backend: backend.name(), run, clock, times: Vec::new() }
     }
 
     /// Runs once and keeps the time.
     pub(crate) fn turn(&mut self) -> Outcome<()> {
-        let start = Instant::now();
-        self.run()?;
-        self.times.push(start.elapsed().as_secs_f64());
+        let start = (self.clock)();
+        (self.run)()?;
+        self.times.push((self.clock)() - start);
         Ok(())
     }
 
     /// Runs for the first time, and compares what is exact with the other side's numbers.
     pub(crate) fn warm_up(&mut self, options: &Options, case: &Case) -> Outcome<()> {
-        let stochastic = self.compiled.derived().laplacian_method().is_stochastic();
-        let results = self.run()?;
-        for (name, here) in results.present().filter(|(n, _)| *n != "laplacian" || !stochastic) {
+        for (name, here) in (self.run)()? {
             let path = options.work.join(format!("{}_{name}.npy", case.name));
             if path.exists() {
                 let there = read(&path, case.batch)?.to_f64();

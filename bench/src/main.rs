@@ -43,7 +43,7 @@ struct Options {
     /// MNIST test images (`t10k-images-idx3-ubyte.gz`); without them that network sees smooth noise.
     #[arg(long)]
     digits: Option<PathBuf>,
-    /// A Python with torch, jax, folx, onnx and onnxruntime.
+    /// A Python with torch, torchvision, timm, jax, folx, onnx and onnxruntime.
     #[arg(long, default_value = "python3")]
     python: PathBuf,
     /// The script of the other side.
@@ -67,6 +67,13 @@ struct Options {
     /// Write the derivative graphs here.
     #[arg(long)]
     keep: Option<PathBuf>,
+    /// Count seconds on processors instead of those on the wall, where other programs run beside; for one thread.
+    #[arg(long)]
+    processor: bool,
+    /// Vectors of AVX2 alone, where the processor has AVX-512: in our convolutions and in `PyTorch`. What rten and ONNX
+    /// Runtime compute themselves stays as it is.
+    #[arg(long)]
+    avx2: bool,
     /// Leave the other side out, with the inputs that an earlier run wrote.
     #[arg(long)]
     alone: bool,
@@ -79,6 +86,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 fn main() -> Outcome<()> {
     taste_engine::keep_freed_memory();
     let options = Options::parse();
+    if options.avx2 {
+        taste_conv::without_avx512();
+    }
     fs::create_dir_all(&options.work)?;
     let mut other = None;
     if !options.alone {
@@ -121,9 +131,14 @@ fn measure(
         let prepared = other.ask("prepare", case.name)?;
         eprintln!("{}: {prepared}", case.name);
     }
-    for here in &case.here {
-        for backend in &BACKENDS {
-            match Runner::new(options, case, here, backend) {
+    for backend in &BACKENDS {
+        let derivative = |here| Runner::of_derivative(options, case, here, backend);
+        let mut made: Vec<_> = case.here.iter().map(derivative).collect();
+        if case.here.is_empty() {
+            made.push(Runner::of_model(options, case, backend));
+        }
+        for runner in made {
+            match runner {
                 Ok(mut runner) => {
                     runner.warm_up(options, case)?;
                     runners.push(runner);

@@ -22,6 +22,13 @@ impl OtherSide {
         command.arg(&options.script).arg("--models").arg(&options.models);
         command.arg("--export").arg(&options.work);
         command.args(["--threads", &options.threads.to_string()]);
+        if options.processor {
+            command.arg("--processor");
+        }
+        if options.avx2 {
+            command.envs([("ATEN_CPU_CAPABILITY", "avx2"), ("ONEDNN_MAX_CPU_ISA", "AVX2")]);
+            command.env("MKL_ENABLE_INSTRUCTIONS", "AVX2");
+        }
         let given = [
             ("--cifar", &options.cifar),
             ("--mnist", &options.mnist),

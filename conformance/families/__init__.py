@@ -24,6 +24,8 @@ class Export:
     flags: list[str] = field(default_factory=list)
     # What is to be expected of what ONNX Runtime gives.
     corrected: Callable[[np.ndarray], np.ndarray] = lambda values: values
+    # Whether ONNX Runtime is fed one sample at a time, as answers of the model depend on the others of a batch.
+    alone: bool = False
 
 
 @dataclass
