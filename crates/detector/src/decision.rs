@@ -129,6 +129,21 @@ pub(crate) fn guard_of_empty(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
     b.scale(log, 0.0)
 }
 
+/// 0 for every sample (N × 1), but NaN where one of some entries is missing.
+pub(crate) fn guard_of_missing(b: &mut Build<'_>, x: Id, entries: &[bool]) -> Result<Id, OpError> {
+    let flat = as_columns(b, x)?;
+    let largest = b.graph_mut().constant(Tensor::floats(&[1, 1], vec![f64::from(f32::MAX)])?);
+    let present = functions::at_most(b, flat, largest)?;
+    let own = entries.iter().map(|e| f64::from(u8::from(*e))).collect();
+    let own = b.graph_mut().stored(Tensor::floats(&[entries.len(), 1], own)?);
+    let found = functions::matmul(b, present, own)?;
+    let all = entries.iter().filter(|e| **e).count() as f64;
+    // 1 if all are there; else 0 · log 0.
+    let left = b.formula([found], |[found]| (found - all + 1.0).then(functions::relu))?;
+    let log = functions::log(b, left)?;
+    b.scale(log, 0.0)
+}
+
 /// A value with the guard added.
 pub(crate) fn guarded(b: &mut Build<'_>, value: Id, guard: Id) -> Result<Id, OpError> {
     let shape = b.fact(value).shape.clone();

@@ -10,6 +10,7 @@ use crate::{
     calibrate::thresholds,
     error::unfit,
     file::{self, Contents, single},
+    passes::Sketch,
     refused,
 };
 
@@ -107,6 +108,11 @@ impl Detector {
     /// The values of every column on calibration samples, if samples are rows of a table.
     pub fn margins(&self) -> Option<&Margins> {
         self.contents.margins.as_ref()
+    }
+
+    /// What tells training samples from others, if the file has that.
+    pub(crate) fn training(&self) -> Option<&Sketch> {
+        self.contents.training.as_ref()
     }
 
     /// Lets the file tell how wrong the model is by score.

@@ -7,8 +7,10 @@ use taste_onnx::{
 };
 
 use crate::{
-    Error, FORMAT, Manifest, MapReference, Margins, Reference,
+    Decision, Error, FORMAT, Manifest, MapReference, Margins, Reference,
+    calibrate::{Thresholds, thresholds},
     decision::{self, Lookup, NOVELTY, Names, SCORE},
+    passes::Sketch,
     reference::{pack, unpack},
     refused,
 };
@@ -18,6 +20,7 @@ const MANIFEST_KEY: &str = "taste.manifest";
 const REFERENCE_KEY: &str = "taste.reference";
 const MAPS_KEY: &str = "taste.maps";
 const MARGINS_KEY: &str = "taste.columns";
+const TRAINING_KEY: &str = "taste.training";
 
 /// What is in a file.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Contents {
     pub(crate) reference: Reference,
     pub(crate) margins: Option<Margins>,
     pub(crate) maps: Option<MapReference>,
+    /// Absent from files of older versions, and where no row may be kept.
+    pub(crate) training: Option<Sketch>,
 }
 
 /// Whether a model says that it is a detector.
@@ -78,6 +83,7 @@ pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Err
     if let Some(Margins { sorted }) = &contents.margins {
         entries.push((MARGINS_KEY, pack(sorted.ncols(), sorted.iter())));
     }
+    entries.extend(contents.training.as_ref().map(|t| (TRAINING_KEY, t.pack())));
     for (key, value) in entries {
         model.set_metadata(key, value);
     }
@@ -112,7 +118,7 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
         ));
     }
     let manifest = model.metadata(MANIFEST_KEY).ok_or_else(|| damaged("the manifest"))?;
-    let mut manifest: Manifest =
+    let manifest: Manifest =
         serde_json::from_str(manifest).map_err(|e| format!("{}: {e}", damaged("the manifest")))?;
     let rows = model
         .metadata(REFERENCE_KEY)
@@ -132,24 +138,53 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
         None => None,
         Some(text) => Some(margins(text, &manifest).ok_or_else(|| damaged("the columns"))?),
     };
-    if manifest.decision.alpha.is_some_and(|alpha| !(alpha > 0.0 && alpha < 1.0)) {
-        return Err(damaged("the false-positive rate"));
-    }
     let calibration = calibration(model, SCORE, &manifest)?;
     let novelty = if manifest.has_novelty {
         Some(self::calibration(model, NOVELTY, &manifest)?)
     } else {
         None
     };
-    // What the graph compares with is what counts, also if it was changed with another tool.
-    let threshold = threshold(model, SCORE)?;
-    let other = if manifest.has_novelty { self::threshold(model, NOVELTY)? } else { None };
-    let decision = &manifest.decision;
-    let same = |a: Option<f64>, b: Option<f64>| a.map(single) == b.map(single);
-    if !same(decision.threshold, threshold) || !same(decision.novelty_threshold, other) {
-        manifest.decision = decision.by_hand(threshold, other);
+    check_decision(model, &manifest.decision, &calibration, novelty.as_deref())?;
+    let training = match model.metadata(TRAINING_KEY) {
+        None => None,
+        Some(text) => Some(Sketch::unpack(text).ok_or_else(|| damaged("the training samples"))?),
+    };
+    let reference = Reference { rows };
+    Ok(Contents { manifest, calibration, novelty, reference, margins, maps, training })
+}
+
+/// Thresholds of the graph, thresholds of the manifest and, unless they were set by hand, what the calibration scores give
+/// are the same.
+fn check_decision(
+    model: &Model,
+    decision: &Decision,
+    calibration: &[f32],
+    novelty: Option<&[f32]>,
+) -> Result<(), String> {
+    let graph = (
+        threshold(model, SCORE)?,
+        novelty.map(|_| threshold(model, NOVELTY)).transpose()?.flatten(),
+    );
+    let agree = |what: &str, (score, novelty): Thresholds| {
+        // What no number exceeds is no threshold in a file.
+        let of = |t: Option<f64>| t.map(single).filter(|t| *t < f32::MAX);
+        let pairs = [(score, graph.0), (novelty, graph.1)];
+        let unlike = pairs.into_iter().find(|(said, used)| of(*said) != of(*used));
+        unlike.map_or(Ok(()), |(said, used)| {
+            let number = |t: Option<f64>| of(t).map_or("none".to_owned(), |t| t.to_string());
+            let (said, used) = (number(said), number(used));
+            Err(format!("this detector is damaged: it flags beyond {used}, and {what} {said}"))
+        })
+    };
+    agree("its manifest says", (decision.threshold, decision.novelty_threshold))?;
+    let Some(alpha) = decision.alpha else { return Ok(()) };
+    if !(alpha > 0.0 && alpha < 1.0) {
+        return Err(damaged("the false-positive rate"));
     }
-    Ok(Contents { manifest, calibration, novelty, reference: Reference { rows }, margins, maps })
+    let rule = decision.rule.parse().map_err(|_| damaged("the rule of its threshold"))?;
+    let found = thresholds(calibration, novelty, decision.goal, alpha, rule)
+        .map_err(|e| format!("this detector is damaged: {e}"))?;
+    agree("its calibration scores give", found)
 }
 
 /// Columns of a reference row: those of every part, the score, the novelty.

@@ -40,6 +40,10 @@ impl Detector {
         let (source, share) = (Source::Calibration, Share::ALL);
         let plan = plan(&draft, settings, "calibration samples", source, share, &watches, false)?;
         let seen = passes::run(&plan, samples, engine, progress)?.finish(&plan)?;
+        let in_training = match self.training() {
+            Some(training) => seen.sketch().apart_from(training, samples.name())?,
+            None => 0.0,
+        };
         let calibrated = Calibrated::of(&statistic, &seen)?;
         let count = calibrated.scores.len();
         let alpha = manifest.decision.alpha.unwrap_or(settings.alpha);
@@ -77,7 +81,7 @@ impl Detector {
             bad_values: 0,
             calibrated: &calibrated,
             calibration_given: true,
-            in_training: 0.0,
+            in_training,
         });
         manifest.findings.retain(|f| !health::CHECKS.contains(&f.check.as_str()));
         manifest.findings.extend(own);
@@ -93,6 +97,7 @@ impl Detector {
                 novelty: novelty.map(|l| l.scores()),
                 reference: calibrated.reference,
                 margins: calibrated.margins,
+                training: self.training().cloned(),
                 maps: calibrated.maps.map(|m| m.0),
             },
         )
@@ -111,6 +116,8 @@ impl Detector {
             wrt: manifest.model.inputs.is_empty().then(|| manifest.model.input.clone()),
             also,
             memory: manifest.settings.memory,
+            // The detector's graph does so itself.
+            fill: None,
             ..Request::default()
         })?;
         let mut statistic = Statistic::new(named(&draft, "score")?);

@@ -322,9 +322,8 @@ impl Draft {
     /// What a value that was computed from the input is for other samples. Nothing that does not depend on the input is
     /// computed, or stored, twice.
     pub fn repeat(&mut self, value: Id, samples: Id) -> Result<Id, Error> {
-        let (graph, x) = (self.graph().clone(), self.input());
-        let mut b = self.build();
-        Ok(b.graph_mut().absorb(&graph, &[(x, samples)], &[value])?[0])
+        let (graph, bind) = (self.graph().clone(), self.bound(samples));
+        Ok(self.build().graph_mut().absorb(&graph, &bind, &[value])?[0])
     }
 }
 

@@ -183,9 +183,10 @@ impl Draft {
 
     /// What a value would be if a tensor that it was made of were another one of the same shape.
     pub fn instead(&mut self, tensor: Id, other: Id, value: Id) -> Result<Id, Error> {
-        let (graph, x) = (self.graph().clone(), self.input());
-        let mut b = self.build();
-        Ok(b.graph_mut().absorb(&graph, &[(tensor, other), (x, x)], &[value])?[0])
+        let graph = self.graph().clone();
+        let mut bind = self.bound(self.input());
+        bind.push((tensor, other));
+        Ok(self.build().graph_mut().absorb(&graph, &bind, &[value])?[0])
     }
 
     /// A tensor as one row a sample: averaged over space, or over the places of a sequence.

@@ -38,6 +38,12 @@ pub struct Draft {
     parts: Vec<Part>,
     /// The samples as they are fed, if missing values are filled in.
     filled: Option<Id>,
+    /// Whether entries may be missing.
+    may_miss: bool,
+    /// Where entries are missing that the model itself takes as such, and which entries can be.
+    missing: Option<(Id, Vec<bool>)>,
+    /// Whether what stands in for them was given.
+    has_fill: bool,
     /// The samples as they are fed, if that is not what everything is a function of.
     sample_shape: Option<Vec<usize>>,
 }
@@ -54,7 +60,9 @@ impl Model {
             }
             None => problem.wrt(),
         };
-        let filled = front.as_ref().filter(|f| f.fills).map(|f| f.fed);
+        let filled = front.as_ref().filter(|f| f.fed != f.x).map(|f| f.fed);
+        let may_miss = front.as_ref().is_some_and(|f| f.may_miss);
+        let missing = front.as_ref().and_then(|f| f.missing.clone());
         let parts = front.map_or_else(Vec::new, |f| f.parts);
         let others = problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name);
         let others: Vec<String> = others.filter(|_| parts.is_empty()).collect();
@@ -97,6 +105,9 @@ impl Model {
             values,
             parts,
             filled,
+            may_miss,
+            missing,
+            has_fill: asked.fill.as_ref().is_none_or(|fill| !fill.is_empty()),
             sample_shape: None,
         };
         draft.read()?;
@@ -176,9 +187,26 @@ impl Draft {
         &self.parts
     }
 
-    /// Whether missing values are filled in, as the model itself does.
-    pub fn fills(&self) -> bool {
-        self.filled.is_some()
+    /// Whether entries may be missing: the model fills them in, or takes them as missing.
+    pub fn may_miss(&self) -> bool {
+        self.may_miss
+    }
+
+    /// Which entries of a sample may be missing as the model takes them as such; none if there are no such entries.
+    pub fn taken_as_missing(&self) -> &[bool] {
+        self.missing.as_ref().map_or(&[], |(_, entries)| entries)
+    }
+
+    /// Whether it should be said what stands in for entries that the model takes as missing ([`Request::fill`]).
+    pub fn wants_fill(&self) -> bool {
+        self.missing.is_some() && !self.has_fill
+    }
+
+    /// What a graph is a function of, each with what it is for other samples: `samples` in place of [`Self::input`], while
+    /// what is missing stays missing.
+    pub(crate) fn bound(&self, samples: Id) -> Vec<(Id, Id)> {
+        let missing = self.missing.iter().map(|(mask, _)| (*mask, *mask));
+        std::iter::once((self.input.1, samples)).chain(missing).collect()
     }
 
     /// The samples as they are fed, with what is missing, if missing values are filled in: N × entries.
@@ -188,7 +216,7 @@ impl Draft {
 
     /// Whether [`Self::input`] is the samples as they are fed.
     pub fn is_fed(&self) -> bool {
-        !self.fills() && self.sample_shape.is_none()
+        self.filled.is_none() && self.sample_shape.is_none()
     }
 
     /// Whether everything is a function of a value within the model in place of the samples.

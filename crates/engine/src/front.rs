@@ -29,8 +29,10 @@ pub(crate) struct Front {
     /// The samples as one matrix, missing values filled in.
     pub(crate) x: Id,
     pub(crate) parts: Vec<Part>,
-    /// Whether missing values are filled in.
-    pub(crate) fills: bool,
+    /// Whether entries may be missing.
+    pub(crate) may_miss: bool,
+    /// Where entries are missing that the model itself takes as such, and which entries can be.
+    pub(crate) missing: Option<(Id, Vec<bool>)>,
 }
 
 /// How many entries of a sample an input takes, if it takes one row.
@@ -75,16 +77,22 @@ fn parts(model: &str, imported: &Imported) -> Result<Vec<Part>, Error> {
 }
 
 /// Puts a front before a model where it needs one: its inputs become one matrix, and what its imputers fill in is filled in
-/// there.
-pub(crate) fn put(model: &str, imported: Imported) -> Result<(Imported, Option<Front>), Error> {
+/// there. In place of what the model itself takes as missing there are the entries of `fill`, and the model gets it as
+/// missing again. Without `fill` nothing is filled in.
+pub(crate) fn put(
+    model: &str,
+    imported: Imported,
+    fill: Option<&[f64]>,
+) -> Result<(Imported, Option<Front>), Error> {
     let rank = imported.inputs.first().map_or(0, |i| imported.graph.fact(i.1).rank());
     if !is_needed(&imported) && rank != 2 {
         return Ok((imported, None));
     }
     let parts = parts(model, &imported)?;
-    let fill = filled(&imported, &parts);
-    let fills = fill.iter().any(Option::is_some);
-    if !is_needed(&imported) && !fills {
+    let imputed = filled(&imported, &parts);
+    let taken = taken(&imported, &parts, &imputed);
+    let may_miss = imputed.iter().any(Option::is_some) || taken.contains(&true);
+    if !is_needed(&imported) && !may_miss {
         return Ok((imported, None));
     }
     let mut graph = Graph::new();
@@ -95,8 +103,24 @@ pub(crate) fn put(model: &str, imported: Imported) -> Result<(Imported, Option<F
         .collect();
     let mut b = Build::new(&mut graph);
     let fed = joined(&mut b, &inputs, &parts)?;
-    let x = if fills { replaced(&mut b, fed, &fill)? } else { fed };
-    let own = split(&mut b, x, &imported, &parts)?;
+    let (mut x, mut given, mut missing) = (fed, fed, None);
+    if let Some(fill) = fill.filter(|_| may_miss) {
+        let by_imputers = imputed.iter().zip(&taken).map(|(v, taken)| v.filter(|_| !taken));
+        x = replaced(&mut b, fed, &by_imputers.collect::<Vec<_>>())?;
+        given = x;
+        if taken.contains(&true) {
+            let mask = functions::is_missing(&mut b, x)?;
+            let typical = |(i, taken): (usize, &bool)| {
+                taken.then(|| imputed[i].or(fill.get(i).copied()).unwrap_or(0.0))
+            };
+            let typical: Vec<Option<f64>> = taken.iter().enumerate().map(typical).collect();
+            x = replaced(&mut b, x, &typical)?;
+            let nan = b.graph_mut().constant(Tensor::floats(&[1, 1], vec![f64::NAN])?);
+            given = functions::choose(&mut b, mask, nan, x)?;
+            missing = Some((mask, taken));
+        }
+    }
+    let own = split(&mut b, given, &imported, &parts)?;
     let bind: Vec<(Id, Id)> = imported.inputs.iter().map(|i| i.1).zip(own).collect();
     let ends: Vec<Id> = imported.outputs.iter().chain(&imported.values).map(|v| v.1).collect();
     let found = graph.absorb(&imported.graph, &bind, &ends)?;
@@ -112,7 +136,7 @@ pub(crate) fn put(model: &str, imported: Imported) -> Result<(Imported, Option<F
         words: imported.words,
         word_inputs: imported.word_inputs,
     };
-    Ok((imported, Some(Front { fed, x, parts, fills })))
+    Ok((imported, Some(Front { fed, x, parts, may_miss, missing })))
 }
 
 /// The inputs side by side, as floats.
@@ -154,6 +178,62 @@ fn replaced(b: &mut Build<'_>, x: Id, fill: &[Option<f64>]) -> Result<Id, OpErro
     let values = fill.iter().map(|f| f.unwrap_or(f64::NAN)).collect();
     let values = b.graph_mut().constant(Tensor::floats(&[1, fill.len()], values)?);
     functions::where_missing(b, x, values)
+}
+
+/// Entries that are looked at together.
+const PROBED: usize = 64;
+
+/// Which entries may be missing as far as the model goes, as trees can do without them: what it answers then is a number,
+/// and not the same as with what its imputers put there. Nothing is tried with a model that never asks what is missing.
+fn taken(imported: &Imported, parts: &[Part], imputed: &[Option<f64>]) -> Vec<bool> {
+    let graph = &imported.graph;
+    let none = vec![false; imputed.len()];
+    let asked = functions::tests_of_missing(graph);
+    let is_open = |i: &(String, Id)| graph.fact(i.1).shape.first() == Some(&Dim::BATCH);
+    if asked <= functions::imputed(graph).len() || !imported.inputs.iter().all(is_open) {
+        return none;
+    }
+    let outputs: Vec<Id> = imported.outputs.iter().map(|o| o.1).collect();
+    let outputs: Vec<Id> =
+        outputs.into_iter().filter(|o| graph.fact(*o).dtype == DType::Float).collect();
+    // One row for every entry from `first` on, which is as given there and zero elsewhere.
+    let answers = |first: usize, values: &[f64]| -> Option<Vec<Vec<f64>>> {
+        let rows = values.len();
+        let mut feeds = HashMap::new();
+        let mut start = 0;
+        for ((_, id), part) in imported.inputs.iter().zip(parts) {
+            let at = |row: usize, column: usize| {
+                if start + column == first + row { values[row] } else { 0.0 }
+            };
+            let numbers = (0..rows * part.width).map(|i| at(i / part.width, i % part.width));
+            let fact = graph.fact(*id).at(rows);
+            let floats = Tensor::floats(&fact.shape, numbers.collect()).ok()?;
+            feeds.insert(*id, functions::tensor_as(floats, fact.dtype)?);
+            start += part.width;
+        }
+        let found = graph.eval(&outputs, &feeds, rows).ok()?;
+        let mut by_row = vec![Vec::new(); rows];
+        for tensor in &found {
+            let values = tensor.as_float().ok()?;
+            let each = values.len() / rows;
+            values.iter().enumerate().for_each(|(i, v)| by_row[i / each.max(1)].push(*v));
+        }
+        Some(by_row)
+    };
+    let is_float =
+        parts.iter().flat_map(|p| std::iter::repeat_n(!p.is_whole && p.words.is_none(), p.width));
+    let mut found = none.clone();
+    for first in (0..imputed.len()).step_by(PROBED) {
+        let own = &imputed[first..imputed.len().min(first + PROBED)];
+        let with: Vec<f64> = own.iter().map(|v| v.unwrap_or(0.0)).collect();
+        let Some(without) = answers(first, &vec![f64::NAN; own.len()]) else { return none };
+        let Some(with) = answers(first, &with) else { return none };
+        for (i, (a, b)) in without.iter().zip(&with).enumerate() {
+            let is_number = a.iter().all(|v| v.is_finite());
+            found[first + i] = is_number && (own[i].is_none() || a != b);
+        }
+    }
+    found.iter().zip(is_float).map(|(taken, is_float)| *taken && is_float).collect()
 }
 
 /// What the model's own imputers put in place of missing values, for every entry of a sample that goes to one as it is. Found

@@ -46,6 +46,9 @@ pub struct Request {
     pub wants: Wants,
     /// The seed of random signs.
     pub seed: u64,
+    /// What stands in for missing entries of a table, by entry, where the model takes them as missing itself; zeros as far as
+    /// there is nothing. What its imputers fill in they fill in. With `None` nothing is filled in.
+    pub fill: Option<Vec<f64>>,
     /// The shape of one sample by input, where the file leaves it open.
     pub sample_shapes: HashMap<String, Vec<usize>>,
     /// How much memory intermediate values may take, in bytes.
@@ -65,6 +68,7 @@ impl Default for Request {
             metric: Metric::default(),
             wants: Wants::default(),
             seed: 0,
+            fill: Some(Vec::new()),
             sample_shapes: HashMap::new(),
             memory: 1 << 30,
         }
@@ -247,7 +251,7 @@ impl Model {
             )));
         }
         let (imported, front) = match &asked.wrt {
-            None if front => front::put(&self.name, imported)?,
+            None if front => front::put(&self.name, imported, asked.fill.as_deref())?,
             _ => (imported, None),
         };
         let Imported { graph, inputs, outputs, values, .. } = imported;

@@ -114,7 +114,7 @@ fn every_column_has_its_input_and_words_are_codes() {
     let model = Model::open(&folder().join("several/columns.onnx")).expect("a model");
     assert_eq!(model.sample_shape().expect("inputs"), Some(vec![4]));
     let draft = model.draft(&Request::default()).expect("a draft");
-    assert!(draft.fills());
+    assert!(draft.may_miss());
     assert_eq!(draft.inputs(), ["age", "income", "city", "plan"]);
     let whole: Vec<bool> = draft.parts().iter().map(|p| p.is_whole).collect();
     assert_eq!(whole, [false, false, true, true]);
@@ -141,7 +141,8 @@ fn every_column_has_its_input_and_words_are_codes() {
 }
 
 #[test]
-fn what_imputers_fill_in_is_filled_in_before_everything_else() {
-    assert!(draft("imputer").fills());
-    assert!(!draft("forest_two").fills());
+fn samples_may_lack_what_imputers_fill_in_and_what_trees_go_on_without() {
+    assert!(draft("imputer").may_miss());
+    assert!(draft("boosted_missing").may_miss());
+    assert!(!draft("forest_two").may_miss());
 }

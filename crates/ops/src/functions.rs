@@ -271,8 +271,24 @@ pub fn tensor_as(tensor: Tensor, to: DType) -> Option<Tensor> {
 
 /// x, and other values where x is not a number.
 pub fn where_missing(b: &mut Build<'_>, x: Id, values: Id) -> Result<Id, OpError> {
-    let missing = b.push(Test::IsNaN, &[x])?;
-    b.push(Where, &[missing, values, x])
+    let missing = is_missing(b, x)?;
+    choose(b, missing, values, x)
+}
+
+/// Whether x is not a number.
+pub fn is_missing(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
+    b.push(Test::IsNaN, &[x])
+}
+
+/// One value where a condition holds, and another one elsewhere.
+pub fn choose(b: &mut Build<'_>, condition: Id, then: Id, other: Id) -> Result<Id, OpError> {
+    b.push(Where, &[condition, then, other])
+}
+
+/// How often a graph asks whether values are numbers.
+pub fn tests_of_missing(graph: &Graph) -> usize {
+    let tests = graph.nodes().iter().filter_map(|node| downcast::<Test>(&*node.op));
+    tests.filter(|test| **test == Test::IsNaN).count()
 }
 
 /// The values of a graph that missing entries are filled in, each with what is filled in.

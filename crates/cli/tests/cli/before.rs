@@ -49,6 +49,49 @@ fn missing_values_that_the_model_fills_in_have_scores() {
 }
 
 #[test]
+fn missing_values_that_trees_take_as_such_have_scores() {
+    let place = place("boosted_missing");
+    // The first column is there in all training data.
+    let holes = |i: usize, n: u64| match n.is_multiple_of(7) && i > 0 {
+        true => String::new(),
+        false => number(n),
+    };
+    let rows = table(&["a", "b", "c", "d"], 2000, holes);
+    let lines: Vec<&str> = rows.lines().collect();
+    let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
+    place.text("train.csv", &part(&lines[1..1501]));
+    place.text("fresh.csv", &part(&lines[1501..]));
+    for method in ["taste", "knn", "msp"] {
+        place.ok(&format!(
+            "fit --model boosted_missing.onnx --data train.csv --method {method} -o d.onnx -q"
+        ));
+        place.ok("score d.onnx train.csv -o scores.csv -q");
+        let scores = fs::read_to_string(place.path("scores.csv")).expect("scores");
+        let flagged = scores.lines().filter(|l| l.contains("true")).count();
+        assert!(flagged < 150, "{method}: {flagged} of 1500 are flagged");
+        assert!(!scores.contains("NaN"), "{method}: a score is missing");
+        place.ok("test d.onnx train.csv -q");
+        // The detector's own graph goes on without what is missing, too.
+        place.ok("edit d.onnx --recalibrate fresh.csv -o e.onnx -q");
+        place.ok("score e.onnx train.csv -o again.csv -q");
+        let score = |text: &str| -> Vec<String> {
+            text.lines().map(|l| l.split(',').nth(1).unwrap_or("").to_owned()).collect()
+        };
+        let again = fs::read_to_string(place.path("again.csv")).expect("scores");
+        assert_eq!(score(&scores), score(&again), "{method}");
+    }
+    // What no training sample lacked is not taken as usual.
+    let without = |(i, line): (usize, &&str)| match (i, line.split_once(',')) {
+        (1..=20, Some((_, rest))) => format!(",{rest}\n"),
+        _ => format!("{line}\n"),
+    };
+    place.text("odd.csv", &lines.iter().enumerate().map(without).collect::<String>());
+    place.ok("score d.onnx odd.csv -o odd_scores.csv -q");
+    let scores = fs::read_to_string(place.path("odd_scores.csv")).expect("scores");
+    assert_eq!(scores.matches("NaN").count(), 20, "{scores}");
+}
+
+#[test]
 fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
     let place = place("forest_three");
     place.text("train.csv", &table(&["a", "b", "c", "d"], 300, |_, n| number(n)));

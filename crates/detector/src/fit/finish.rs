@@ -12,7 +12,7 @@ use crate::{
     decision::{self, Lookup},
     file::Contents,
     health,
-    passes::Watch,
+    passes::{Sketch, Watch},
 };
 
 /// The outputs that every detector has.
@@ -28,8 +28,9 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// Samples with entries that are no numbers have no score, whatever the method makes of them. Where the model fills in
-    /// what is missing, those that lack all entries have none, unless that is common in the data seen so far.
+    /// Samples with entries that are no numbers have no score, whatever the method makes of them. Where entries may be
+    /// missing, those that lack all of them have none, unless that is common in the data seen so far; and none have those
+    /// that lack what no sample lacked so far, where the model takes that as missing rather than fill it in.
     pub(super) fn new(
         job: &mut Job<'_>,
         mut statistic: Statistic,
@@ -41,11 +42,21 @@ impl Finish {
         let (x, shape) = (job.draft.input(), job.draft.sample_shape());
         let filled = job.draft.filled();
         let is_rare = seen.empty as f64 <= RARE * job.settings.alpha * seen.samples as f64;
+        let taken = job.draft.taken_as_missing();
+        let never: Vec<bool> = if seen.groups.len() == taken.len() {
+            taken.iter().zip(&seen.groups).map(|(t, group)| *t && group.missing == 0).collect()
+        } else {
+            Vec::new()
+        };
         let mut b = job.draft.build();
         let mut guard = decision::guard(&mut b, x)?;
         if let Some(fed) = filled.filter(|_| is_rare) {
             let empty = decision::guard_of_empty(&mut b, fed)?;
             guard = b.add(guard, empty)?;
+        }
+        if let Some(fed) = filled.filter(|_| never.contains(&true)) {
+            let lacking = decision::guard_of_missing(&mut b, fed, &never)?;
+            guard = b.add(guard, lacking)?;
         }
         statistic.score = decision::guarded(&mut b, statistic.score, guard)?;
         if let Some(novelty) = &mut statistic.novelty {
@@ -65,7 +76,7 @@ impl Finish {
         method: &dyn Method,
         (train, calibration): (&Described, Option<&Described>),
         tally: &Tally,
-        profile: Profile,
+        (profile, training): (Profile, Sketch),
         calibrated: Calibrated,
     ) -> Result<Detector, Error> {
         let statistic = self.statistic;
@@ -123,6 +134,7 @@ impl Finish {
                 novelty: novelty.map(|l| l.scores()),
                 reference: calibrated.reference,
                 margins: calibrated.margins,
+                training: settings.may_keep_rows.then_some(training),
                 maps: calibrated.maps.map(|m| m.0),
             },
         )

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use taste_data::Samples;
 use taste_engine::{Model, Request};
 
-use super::{Fit, finish::Finish, look, plan::plan};
+use super::{Fit, counting::Given, finish::Finish, look, plan::plan};
 use crate::{
     Described, Detector, Error, Job, Profile, Settings, Split, Step,
     calibrate::Calibrated,
     divide::{Division, Share},
-    passes::{Contents, Gathered, Plan, Source, State, Watch},
+    passes::{Gathered, Plan, Sketch, Source, State, Watch},
     refused,
 };
 
@@ -41,15 +41,13 @@ pub(super) struct Tally {
     pub(super) in_training: f64,
 }
 
-/// Samples whose outputs are looked at to see what they hold, on average.
-const LOOKED: usize = 64;
-/// Calibration data of which at least this share are training samples are refused.
-const MOST_IN_TRAINING: f64 = 0.5;
+/// Samples that are looked at first, on average.
+pub(super) const LOOKED: usize = 64;
 
 enum Phase {
     /// The held-out data are counted.
     Count,
-    /// Some outputs are looked at, to see what they hold.
+    /// Some samples and outputs are looked at.
     Look(Vec<Watch>),
     /// The method learns.
     Learn(Step),
@@ -67,7 +65,7 @@ pub struct Fitting<'f> {
     calibration: Option<&'f Described>,
     job: Job<'f>,
     division: Option<Division>,
-    /// The training samples whose outputs are looked at first.
+    /// The training samples that are looked at first.
     looked: Share,
     phase: Phase,
     tally: Tally,
@@ -75,11 +73,11 @@ pub struct Fitting<'f> {
     pass: Option<u64>,
     /// Rows and checksums of the data sets, as the first pass saw them.
     totals: HashMap<&'static str, (u64, u64)>,
-    /// What the training and the calibration data hold, as far as passes saw.
-    contents: [Contents; 2],
-    /// What the samples looked like, and of which splits.
+    /// The splits that were seen, and what their samples looked like.
+    seen: Vec<Split>,
     profile: Profile,
-    profiled: Vec<Split>,
+    /// What the training and the calibration data hold, as far as they were seen.
+    sketches: [Sketch; 2],
 }
 
 impl<'f> Fitting<'f> {
@@ -122,9 +120,9 @@ impl<'f> Fitting<'f> {
             tally: Tally::default(),
             pass: None,
             totals: HashMap::new(),
-            contents: Default::default(),
+            seen: Vec::new(),
             profile: Profile::default(),
-            profiled: Vec::new(),
+            sketches: Default::default(),
         };
         if let Some(count) = fitting.held_out().count {
             fitting.divide(count)?;
@@ -143,10 +141,10 @@ impl<'f> Fitting<'f> {
         let name = &self.held_out().name;
         let division = Division::new(name, available, apart, needs, &self.fit.settings)?;
         self.division = Some(division);
-        if self.job.draft.wants_a_look() {
+        if self.job.draft.wants_a_look() || self.job.draft.wants_fill() {
             let known = self.train.count.or((!apart).then_some(available));
             self.looked = Share::some(self.fit.settings.seed, LOOKED, known);
-            self.phase = Phase::Look(look::watches(&mut self.job.draft)?);
+            self.phase = Phase::Look(look::watches(&mut self.job.draft, self.fit.settings.seed)?);
             return Ok(());
         }
         self.begin()
@@ -253,30 +251,35 @@ impl<'f> Fitting<'f> {
         }
         let seen = state.finish(plan)?;
         self.check(plan.source(), &seen)?;
-        self.check_apart(plan.source(), &seen)?;
         match std::mem::replace(&mut self.phase, Phase::Busy) {
             Phase::Count => self.divide(seen.taken()),
             Phase::Look(_) => {
-                if let Some(glimpse) = look::glimpse(&seen) {
+                if self.job.draft.wants_fill() {
+                    self.job.asked.fill = Some(look::typical(&seen)?);
+                    self.job.draft = self.fit.model.draft(&self.job.asked)?;
+                }
+                if let Some(glimpse) = look::glimpse(&seen)
+                    && self.job.draft.wants_a_look()
+                {
                     self.job.draft.look(glimpse)?;
                 }
                 self.begin()
             }
             Phase::Learn(Step::Pass { split, then, .. }) => {
                 self.count(split, &seen);
-                self.profile(split, seen.profile());
+                self.notice(split, seen.profile(), seen.sketch())?;
                 let step = then(&mut self.job, &seen)?;
                 self.turn(step)
             }
             Phase::Calibrate(finish) => {
-                self.profile(Split::Calibration, seen.profile());
+                self.notice(Split::Calibration, seen.profile(), seen.sketch())?;
                 let calibrated = Calibrated::of(&finish.statistic, &seen)?;
                 let detector = finish.detector(
                     &mut self.job,
                     &*self.fit.method,
                     (self.train, self.calibration),
                     &self.tally,
-                    self.profile.clone(),
+                    (self.profile.clone(), self.sketches[0].clone()),
                     calibrated,
                 )?;
                 self.phase = Phase::Done(Box::new(detector));
@@ -286,13 +289,19 @@ impl<'f> Fitting<'f> {
         }
     }
 
-    /// Takes what samples of a split looked like; later passes see the same again.
-    fn profile(&mut self, split: Split, seen: &Profile) {
-        let known = [split, Split::All].iter().any(|split| self.profiled.contains(split));
-        if !known && seen.samples > 0 {
-            self.profiled.push(split);
-            self.profile.merge(seen);
+    /// Takes what the samples of a split looked like and were; later passes see the same again. Calibration data that are
+    /// training data calibrate nothing.
+    fn notice(&mut self, split: Split, profile: &Profile, sketch: &Sketch) -> Result<(), Error> {
+        let known = [split, Split::All].iter().any(|split| self.seen.contains(split));
+        if known || profile.samples == 0 {
+            return Ok(());
         }
+        self.seen.push(split);
+        self.profile.merge(profile);
+        self.sketches[usize::from(self.source(split) == Source::Calibration)].merge(sketch);
+        let [training, calibration] = &self.sketches;
+        self.tally.in_training = calibration.apart_from(training, &self.held_out().name)?;
+        Ok(())
     }
 
     /// Gives the training samples themselves to the method.
@@ -306,12 +315,13 @@ impl<'f> Fitting<'f> {
         }
     }
 
-    /// What the samples that were given looked like, and how many of them had entries that are not finite.
-    pub fn left_out(&mut self, given: &Profile, not_finite: usize) {
-        let taken = usize::try_from(given.samples).unwrap_or(usize::MAX);
-        self.profile(Split::Fit, given);
-        self.tally.left_out = not_finite;
-        self.tally.fitted = taken - not_finite.min(taken);
+    /// What the samples that were given were like.
+    pub(super) fn given(&mut self, samples: &Given) -> Result<(), Error> {
+        self.notice(Split::Fit, &samples.profile, &samples.sketch)?;
+        let taken = usize::try_from(samples.profile.samples).unwrap_or(usize::MAX);
+        self.tally.left_out = samples.not_finite;
+        self.tally.fitted = taken - samples.not_finite.min(taken);
+        Ok(())
     }
 
     fn count(&mut self, split: Split, seen: &Gathered) {
@@ -326,23 +336,6 @@ impl<'f> Fitting<'f> {
                 self.tally.bad_values = seen.bad_values();
             }
         }
-    }
-
-    /// Calibration data that are training data calibrate nothing.
-    fn check_apart(&mut self, source: Source, seen: &Gathered) -> Result<(), Error> {
-        if self.calibration.is_none() {
-            return Ok(());
-        }
-        let place = usize::from(source == Source::Calibration);
-        self.contents[place].merge(seen.contents().clone());
-        let [train, calibration] = &self.contents;
-        let telling = calibration.is_mostly_distinct() && train.is_mostly_distinct();
-        let share = calibration.share_in(train).filter(|_| telling).unwrap_or(0.0);
-        self.tally.in_training = share;
-        if share < MOST_IN_TRAINING {
-            return Ok(());
-        }
-        Err(Error::InTraining { data: self.held_out().name.clone(), share })
     }
 
     /// Every pass over a data set must see all of its rows, and the same ones.

@@ -113,9 +113,9 @@ impl<'a> Fit<'a> {
                 }
                 Next::Samples { from, to } => {
                     let part = Part::new(train, self.settings.seed, from, to);
-                    let (given, profile, bad) = counted(&part, |samples| fitting.give(samples));
-                    given?;
-                    fitting.left_out(&profile, bad);
+                    let (done, given) = counted(&part, |samples| fitting.give(samples));
+                    done?;
+                    fitting.given(&given)?;
                 }
                 Next::Done(detector) => return Ok(*detector),
             }

@@ -71,7 +71,7 @@ pub(crate) fn plan(
         block,
         chunk,
         sample_shape: draft.sample_shape(),
-        fills: draft.fills(),
+        may_miss: draft.may_miss(),
         strict,
         gathers,
         network,

@@ -7,7 +7,7 @@ use taste_stats::{covariance::Covariance, groups::GroupMeans, moments::Moments, 
 use super::{
     Drawn, Plan,
     blocks::Sum,
-    contents::Contents,
+    sketch::Sketch,
     state::{Counts, Kept},
 };
 use crate::{Error, Profile, refused};
@@ -26,7 +26,7 @@ enum Found {
 #[derive(Clone, Debug)]
 pub struct Gathered {
     counts: Counts,
-    contents: Contents,
+    sketch: Sketch,
     profile: Profile,
     found: HashMap<String, Found>,
 }
@@ -35,7 +35,7 @@ impl Gathered {
     pub(super) fn new(
         plan: &Plan,
         counts: Counts,
-        contents: Contents,
+        sketch: Sketch,
         kept: Vec<Kept>,
         sums: &[Sum],
     ) -> Self {
@@ -53,7 +53,7 @@ impl Gathered {
             };
             Some((name, found))
         });
-        Self { counts, contents, profile: Profile::default(), found: found.collect() }
+        Self { counts, sketch, profile: Profile::default(), found: found.collect() }
     }
 
     /// With what the samples looked like.
@@ -87,8 +87,8 @@ impl Gathered {
     }
 
     /// What the samples were, by hashes.
-    pub(crate) fn contents(&self) -> &Contents {
-        &self.contents
+    pub(crate) fn sketch(&self) -> &Sketch {
+        &self.sketch
     }
 
     /// Rows of the whole data set, and the sum of the hashes of their keys.

@@ -6,16 +6,15 @@
 //! so that cuts at the borders of blocks change no bit; rows that are kept are those with the smallest hashes of their keys.
 
 mod blocks;
-mod contents;
 mod drawn;
 mod gather;
 mod gathered;
 mod plan;
 mod run;
+mod sketch;
 mod state;
 mod worker;
 
-pub(crate) use contents::Contents;
 pub use drawn::Drawn;
 pub use gather::{By, Gather, Of, Watch};
 pub use gathered::Gathered;
@@ -23,5 +22,6 @@ pub(crate) use plan::{Network, PlanParts};
 pub use plan::{Plan, Source};
 pub use run::gather_inputs;
 pub(crate) use run::run;
+pub(crate) use sketch::Sketch;
 pub use state::State;
 pub use worker::Worker;

@@ -47,8 +47,8 @@ pub(crate) struct PlanParts {
     /// Samples that go through the network at once.
     pub(crate) chunk: usize,
     pub(crate) sample_shape: Vec<usize>,
-    /// Whether missing values are filled in by the network.
-    pub(crate) fills: bool,
+    /// Whether entries may be missing, as the network fills them in or takes them as such.
+    pub(crate) may_miss: bool,
     /// Whether a sample with anything that is no number counts for nothing.
     pub(crate) strict: bool,
     /// Name, output of the network (none: the samples as they are) and what is gathered.
@@ -66,7 +66,7 @@ impl Plan {
             parts.block,
             parts.chunk,
             parts.sample_shape,
-            parts.fills,
+            parts.may_miss,
             parts.gathers
         );
         let network = parts.network.as_ref().map_or(&[][..], |n| &n.onnx);
@@ -86,7 +86,7 @@ impl Plan {
             block: u64::MAX,
             chunk: 1,
             sample_shape: sample_shape.to_vec(),
-            fills: false,
+            may_miss: false,
             strict: true,
             gathers: Vec::new(),
             network: None,

@@ -53,7 +53,7 @@ pub fn gather_inputs(
         block: u64::MAX,
         chunk: CHUNK,
         sample_shape: samples.sample_shape().to_vec(),
-        fills: false,
+        may_miss: false,
         strict: true,
         gathers,
         network: None,

@@ -6,8 +6,8 @@ use taste_stats::tally::Tally;
 use super::{
     Gathered, Plan,
     blocks::{Blocks, Sum},
-    contents::Contents,
     drawn::Draw,
+    sketch::Sketch,
 };
 use crate::{Error, Profile, refused};
 
@@ -45,7 +45,7 @@ pub struct State {
     pub(super) counts: Counts,
     pub(super) kept: Vec<Kept>,
     pub(super) blocks: Blocks,
-    pub(super) contents: Contents,
+    pub(super) sketch: Sketch,
     pub(super) profile: Profile,
 }
 
@@ -61,7 +61,7 @@ impl State {
         a.taken += b.taken;
         a.bad_inputs += b.bad_inputs;
         a.bad_values += b.bad_values;
-        self.contents.merge(other.contents);
+        self.sketch.merge(&other.sketch);
         self.profile.merge(&other.profile);
         // A part without samples of the plan's share has nothing to merge.
         if self.kept.is_empty() {
@@ -110,6 +110,6 @@ impl State {
             return Err(Error::Parts("the state of another pass".to_owned()));
         }
         let sums: Vec<Sum> = self.blocks.total()?.unwrap_or_default();
-        Ok(Gathered::new(plan, self.counts, self.contents, self.kept, &sums).with(self.profile))
+        Ok(Gathered::new(plan, self.counts, self.sketch, self.kept, &sums).with(self.profile))
     }
 }

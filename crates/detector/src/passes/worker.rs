@@ -10,8 +10,8 @@ use taste_stats::{
 use super::{
     By, Gather, Plan, State,
     blocks::{Blocks, Sum},
-    contents::Contents,
     drawn::Draw,
+    sketch::Sketch,
     state::{Counts, Kept},
 };
 use crate::{Engine, Error, Profile, profile::Grouping, refused};
@@ -75,7 +75,7 @@ impl<'p> Worker<'p> {
             }
         };
         let state = State {
-            contents: Contents::default(),
+            sketch: Sketch::default(),
             profile: Profile::default(),
             plan: plan.id(),
             counts: Counts::default(),
@@ -200,12 +200,12 @@ impl<'p> Worker<'p> {
         let of = |output: &Option<usize>| output.map_or(input, |i| &outputs[i]);
         let grouping = Grouping::of(&parts.sample_shape);
         for sample in input.outer_iter() {
-            self.state.contents.add(sample.iter());
+            self.state.sketch.add(sample.iter());
             self.state.profile.add(grouping, sample.iter());
         }
         let counts: Vec<bool> = (0..keys.len())
             .map(|i| {
-                if !usable_input(&input.row(i), parts.fills) {
+                if !usable_input(&input.row(i), parts.may_miss) {
                     self.state.counts.bad_inputs += 1;
                     return !parts.strict;
                 }
@@ -291,9 +291,9 @@ impl std::fmt::Debug for Worker<'_> {
     }
 }
 
-/// Whether the entries of a sample are numbers, or missing where the network fills them in.
-fn usable_input(row: &ArrayView1<'_, f32>, fills: bool) -> bool {
-    row.iter().all(|v| v.is_finite() || (fills && v.is_nan()))
+/// Whether the entries of a sample are numbers, or missing where they may be.
+fn usable_input(row: &ArrayView1<'_, f32>, may_miss: bool) -> bool {
+    row.iter().all(|v| v.is_finite() || (may_miss && v.is_nan()))
 }
 
 fn finite(row: &ArrayView1<'_, f32>) -> bool {

@@ -98,7 +98,7 @@ fn what_can_not_be_read_is_one_clear_sentence() {
 }
 
 #[test]
-fn calibration_scores_out_of_order_and_impossible_rates_are_damage() {
+fn a_decision_that_contradicts_itself_is_damage() {
     let whole = fitted(Column, halves(), 200);
     let spoil = |change: &dyn Fn(&mut taste_onnx::Model)| {
         let mut file = whole.onnx().clone();
@@ -118,11 +118,25 @@ fn calibration_scores_out_of_order_and_impossible_rates_are_damage() {
         *table = taste_onnx::builders::tensor_f32("taste.calibration", &dims, &scores);
     });
     assert!(turned.contains("damaged: the calibration scores"), "{turned}");
-    let rate = spoil(&|file| {
-        let manifest = file.metadata("taste.manifest").expect("a manifest");
-        let mut manifest: serde_json::Value = serde_json::from_str(manifest).expect("JSON");
-        manifest["decision"]["alpha"] = 2.0.into();
-        file.set_metadata("taste.manifest", manifest.to_string());
-    });
+    let say = |key: &str, value: serde_json::Value| {
+        spoil(&|file| {
+            let manifest = file.metadata("taste.manifest").expect("a manifest");
+            let mut manifest: serde_json::Value = serde_json::from_str(manifest).expect("JSON");
+            manifest["decision"][key] = value.clone();
+            file.set_metadata("taste.manifest", manifest.to_string());
+        })
+    };
+    let rate = say("alpha", 2.0.into());
     assert!(rate.contains("damaged: the false-positive rate"), "{rate}");
+    let other_rate = say("alpha", 0.2.into());
+    assert!(other_rate.contains("damaged") && other_rate.contains("scores give"), "{other_rate}");
+    let unlike = say("threshold", 7.5.into());
+    assert!(unlike.contains("damaged") && unlike.contains("its manifest says 7.5"), "{unlike}");
+    let moved = spoil(&|file| {
+        let graph = file.proto.graph.as_mut().expect("a graph");
+        let found = graph.initializer.iter_mut().find(|t| t.name == "taste.threshold");
+        *found.expect("a threshold") =
+            taste_onnx::builders::tensor_f32("taste.threshold", &[], &[-1.5]);
+    });
+    assert!(moved.contains("it flags beyond -1.5, and its manifest says"), "{moved}");
 }
