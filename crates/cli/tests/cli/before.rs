@@ -52,9 +52,8 @@ fn missing_values_that_the_model_fills_in_have_scores() {
 fn missing_values_that_trees_take_as_such_have_scores() {
     let place = place("boosted_missing");
     // The first column is there in all training data.
-    let holes = |i: usize, n: u64| match n.is_multiple_of(7) && i > 0 {
-        true => String::new(),
-        false => number(n),
+    let holes = |i: usize, n: u64| {
+        if n.is_multiple_of(7) && i > 0 { String::new() } else { number(n) }
     };
     let rows = table(&["a", "b", "c", "d"], 2000, holes);
     let lines: Vec<&str> = rows.lines().collect();
