@@ -1,6 +1,7 @@
 //! Experiments on images, with drawn digits and pictures in the formats that they are published in.
 
 mod common;
+mod published;
 
 use std::{fs, path::Path};
 
@@ -11,6 +12,7 @@ use taste_stats::random::Random;
 use taste_train::{Training, networks};
 
 use common::{check_files, folder};
+use published::publish;
 
 /// Bars whose place tells the class, on a grid of bytes.
 fn picture(class: u8, side: usize, channels: usize, random: &mut Random) -> Vec<u8> {
@@ -126,6 +128,30 @@ fn pictures_under_one_rule() {
     let area = area.unwrap_or_else(|| panic!("no such area: {}", sets.csv()));
     assert!((0.0..=1.0).contains(&area));
     assert_eq!(page.numbers().len(), 70);
+}
+
+#[test]
+fn a_published_network_goes_on_learning_and_a_published_score_is_taken() {
+    let (data, models, out) = (folder(), folder(), folder());
+    write_cifar(&data.path().join("cifar10/data_batch_1.bin"), 400, 1);
+    write_cifar(&data.path().join("cifar10/test_batch.bin"), 400, 2);
+    publish(models.path(), "resnet18-f37072fd.pth", "ddpm-cifar10-32", 32);
+    let run = Run::new(out.path()).data(data.path()).models(models.path()).effort(Effort::Least);
+    let page = reproduce(experiment("cifar10").expect("listed"), &run).expect("a page");
+    check_files(out.path(), &page);
+    let text = page.markdown();
+    assert!(text.contains("| network | resnet18-f37072fd.pth, fine-tuned here"), "{text}");
+    assert!(
+        text.contains("| score model of the paper's residual | ddpm-cifar10-32, t = 50"),
+        "{text}"
+    );
+    assert!(page.numbers()[0].why.starts_with("its network, tuned here, its score model"));
+    // It told another number of classes apart.
+    let files = fs::read_dir(out.path().join("kept/files")).expect("files").flatten();
+    let tuned = files.map(|f| f.path()).find(|f| f.extension().is_some_and(|e| e == "onnx"));
+    let tuned = taste_engine::Model::open(&tuned.expect("a network")).expect("a model");
+    let draft = tuned.draft(&taste_engine::Request::default()).expect("a draft");
+    assert_eq!((draft.sample_shape(), draft.width()), (vec![3, 32, 32], 10));
 }
 
 #[test]

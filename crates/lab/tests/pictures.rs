@@ -1,6 +1,7 @@
 //! Experiments with pictures, on pictures and networks that are drawn here.
 
 mod common;
+mod published;
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -14,6 +15,7 @@ use taste_onnx::{
 use taste_stats::random::Random;
 
 use common::{check_files, folder};
+use published::publish;
 
 fn node(op: &str, args: &[&str], out: &str) -> NodeProto {
     builders::node(op, args, &[out], out)
@@ -169,7 +171,10 @@ fn drawn() -> tempfile::TempDir {
 }
 
 fn page(name: &str) -> (tempfile::TempDir, taste_lab::Page) {
-    let root = drawn();
+    page_of(drawn(), name)
+}
+
+fn page_of(root: tempfile::TempDir, name: &str) -> (tempfile::TempDir, taste_lab::Page) {
     let out = root.path().join("out");
     let run = Run::new(&out)
         .data(&root.path().join("data"))
@@ -208,6 +213,24 @@ fn metrics_are_told_for_every_time() {
     let text = page.table_named("times").expect("a table").csv();
     assert_eq!(text.lines().count(), 1 + 2 * 2, "{text}");
     assert_eq!(page.claims().len(), 4);
+}
+
+#[test]
+fn networks_of_the_paper_are_taken_where_they_are() {
+    let root = drawn();
+    let models = root.path().join("models");
+    fs::remove_file(models.join("efficientnet_lite0.onnx")).expect("removed");
+    fs::remove_file(models.join("cifar10_ddpm_small.onnx")).expect("removed");
+    publish(&models, "resnet50-11ad3fa6.pth", "ddpm-cifar10-32", 32);
+    publish(&models, "resnet50-11ad3fa6.pth", "ddpm-ema-celebahq-256", 32);
+    let (root, page) = page_of(root, "timestep");
+    let text = page.markdown();
+    assert!(
+        text.contains("resnet50-11ad3fa6.pth and cifar10_resnet20.onnx; ddpm-cifar10-32"),
+        "{text}"
+    );
+    let (_root, page) = page_of(root, "mvtec");
+    assert!(page.numbers()[0].why.contains("its classifier; its diffusion model of faces"));
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     page.figure("variants", &bars, "Fixed rule.")?;
     table(&mut page, &found);
     judge(&mut page, &found);
+    beside(&mut page, run, &cifar, &found);
     for (name, fact) in cifar.facts() {
         page.fact(name, fact);
     }
@@ -138,12 +139,16 @@ fn judge(page: &mut Page, found: &[Scored]) {
         Verdict::of(only < full - 0.02),
         format!("mean AUROC {only:.3} against {full:.3} of the full operator"),
     );
-    let why = "another network and score model, and sets made here; the paper's rule for the tail";
+}
+
+fn beside(page: &mut Page, run: &Run<'_>, cifar: &Cifar, found: &[Scored]) {
+    let why =
+        format!("{}, sets made here; the paper's rule for the tail", cifar.differences(run));
     for (name, paper) in PAPER {
         let Some(scored) = found.iter().find(|s| s.method == name) else { continue };
         for (k, (mark, words)) in marks().enumerate() {
             let here = scored.mean_auroc(mark, Rule::Paper);
-            page.beside(format!("AUROC, {name}, {words}"), paper[2 * k], here, why);
+            page.beside(format!("AUROC, {name}, {words}"), paper[2 * k], here, &why);
         }
     }
 }

@@ -17,7 +17,7 @@ use taste_zoo::{
     evaluation::{Set, Truth},
 };
 
-use super::scored::Scored;
+use super::{published, scored::Scored};
 use crate::{Error, Run, Wanted, error::refused};
 
 pub(super) const DATA: [Wanted; 7] = [
@@ -29,18 +29,23 @@ pub(super) const DATA: [Wanted; 7] = [
     Wanted::optional("isun", "iSUN, a folder of images"),
     Wanted::optional("places365", "Places365, a folder of images"),
 ];
-pub(super) const NETWORKS: [&str; 3] =
-    ["resnet18.onnx", "cifar10_resnet20.onnx", "classifier.onnx"];
-pub(super) const DIFFUSION: &str = "cifar10_ddpm_small.onnx";
-pub(super) const MODELS: [Wanted; 4] = [
+/// Networks and diffusion models; the first of each that is there is taken.
+const NETWORKS: [&str; 4] =
+    ["resnet18.onnx", published::RESNET18.path, "cifar10_resnet20.onnx", "classifier.onnx"];
+const DIFFUSION: [&str; 2] = [published::DDPM_32.path, "cifar10_ddpm_small.onnx"];
+pub(super) const MODELS: [Wanted; 6] = [
     Wanted::optional(
         NETWORKS[0],
-        "a classifier of CIFAR-10; the first of these three that is there is taken",
+        "a classifier of CIFAR-10; the first of these four that is there is taken",
     ),
-    Wanted::optional(NETWORKS[1], "a ResNet-20 for CIFAR-10"),
-    Wanted::optional(NETWORKS[2], "any other classifier of CIFAR-10"),
-    Wanted::optional(DIFFUSION, "a noise predictor for CIFAR-10, for the full run"),
+    published::RESNET18,
+    Wanted::optional(NETWORKS[2], "a ResNet-20 for CIFAR-10"),
+    Wanted::optional(NETWORKS[3], "any other classifier of CIFAR-10"),
+    published::DDPM_32,
+    Wanted::optional(DIFFUSION[1], "a noise predictor for CIFAR-10, for the full run"),
 ];
+const SHAPE: [usize; 3] = [3, 32, 32];
+const CLASSES: usize = 10;
 /// The first test image that calibrates; those before it are clean samples, and shifted sets are made of them.
 const CALIBRATION_FROM: usize = 5000;
 /// Other data, which are read as they lie in their folders.
@@ -58,8 +63,8 @@ pub(super) struct Counts {
 /// Clean images, shifted sets and the network.
 pub(super) struct Cifar {
     pub(super) model: Model,
-    /// Where the network lies.
-    pub(super) network: PathBuf,
+    /// Where the network comes from.
+    origin: String,
     pub(super) counts: Counts,
     train: InMemory,
     calibration: InMemory,
@@ -89,15 +94,11 @@ impl Cifar {
         counts: Counts,
         (attack_list, corruption_list): (&[&str], &[&str]),
     ) -> Result<Self, Error> {
-        let network = NETWORKS.iter().find_map(|name| run.model_if(name));
-        let network = match network {
-            Some(network) => network,
-            None => run.model_path(NETWORKS[1])?,
-        };
-        let model = Model::open(&network)?;
-        let shape = model.sample_shape()?.unwrap_or_else(|| vec![3, 32, 32]);
-        let options = Options { sample_shape: Some(shape), labels: true, ..Options::default() };
         let data = run.data_path("cifar10")?;
+        let (network, origin) = network(run, &data, counts.training)?;
+        let model = Model::open(&network)?;
+        let shape = model.sample_shape()?.unwrap_or_else(|| SHAPE.to_vec());
+        let options = Options { sample_shape: Some(shape), labels: true, ..Options::default() };
         let test = Dataset::open(&file(&data, "test_batch")?, &options)?;
         let total = test.len()?;
         let from = CALIBRATION_FROM.min(total / 2);
@@ -133,7 +134,7 @@ impl Cifar {
         let made = made.into_iter().map(open).collect::<Result<_, _>>()?;
         run.end(started);
         let others = others(run, &plain)?;
-        Ok(Self { model, network, counts, train, calibration, clean, labels, made, others, folder })
+        Ok(Self { model, origin, counts, train, calibration, clean, labels, made, others, folder })
     }
 
     /// Fits each method and scores all sets; what an earlier run left is taken.
@@ -186,13 +187,27 @@ impl Cifar {
         }
     }
 
+    /// In what networks and score model are not the paper's.
+    pub(super) fn differences(&self, run: &Run<'_>) -> String {
+        let paper = [published::RESNET18.path, published::DDPM_32.path];
+        let network = if self.origin.starts_with(paper[0]) {
+            "its network, tuned here"
+        } else {
+            "another network (the paper fine-tunes an ImageNet ResNet-18 with a stem for large pictures)"
+        };
+        let score = match diffusion(run) {
+            Some(path) if path.ends_with(paper[1]) => "its score model",
+            _ => "another score model",
+        };
+        format!("{network}, {score}")
+    }
+
     /// What was run, for a page.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let name = self.network.file_name().unwrap_or_default().to_string_lossy();
         let sha = self.model.onnx().sha256().unwrap_or_default();
         let short = &sha[..sha.len().min(12)];
         vec![
-            ("network", format!("{name}, SHA-256 {short}…")),
+            ("network", format!("{}, SHA-256 {short}…", self.origin)),
             ("clean images", format!("the first {} test images", self.labels.values().len())),
             (
                 "calibration",
@@ -212,6 +227,27 @@ impl Cifar {
             ),
         ]
     }
+}
+
+/// The network, and where it comes from: one that was trained on CIFAR-10, or a published one that goes on learning here.
+fn network(run: &Run<'_>, data: &Path, images: usize) -> Result<(PathBuf, String), Error> {
+    let Some(name) = NETWORKS.iter().find(|name| run.model_if(name).is_some()) else {
+        return Ok((run.model_path(NETWORKS[2])?, NETWORKS[2].to_owned()));
+    };
+    let path = run.model_path(name)?;
+    if *name != published::RESNET18.path {
+        return Ok((path, (*name).to_owned()));
+    }
+    let options =
+        Options { sample_shape: Some(SHAPE.to_vec()), labels: true, ..Options::default() };
+    let train = training(data, &options, images)?;
+    let network = published::fine_tuned(run, &path, &train, (images, CLASSES))?;
+    Ok((network, format!("{name}, {}", published::tuning(images))))
+}
+
+/// The diffusion model of the paper's residual, for the full run.
+pub(super) fn diffusion(run: &Run<'_>) -> Option<PathBuf> {
+    DIFFUSION.iter().find_map(|name| run.model_if(name)).filter(|_| run.pick(true, false, true))
 }
 
 /// A file of a folder by how its name starts.

@@ -57,7 +57,7 @@ pub(super) fn lists(run: &Run<'_>) -> (&'static [&'static str], &'static [&'stat
 
 /// The score model of the paper's residual: a diffusion model for the full run, where there is one.
 pub(super) fn score_model(run: &Run<'_>) -> String {
-    match run.model_if(cifar::DIFFUSION).filter(|_| !run.is_quick()) {
+    match cifar::diffusion(run) {
         Some(path) => format!("ddpm:{},t=50", path.display()),
         None => "dct".to_owned(),
     }
@@ -100,19 +100,18 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
     comparisons(&mut page, run, &found);
     strongest(&mut page, &found);
     by_set(&mut page, &found);
-    beside(&mut page, &found);
+    beside(&mut page, run, &cifar, &found);
     for (name, fact) in cifar.facts() {
         page.fact(name, fact);
     }
-    page.fact("score model of the paper's residual", score_words(&score_model(run)));
+    page.fact("score model of the paper's residual", score_words(run));
     Ok(page)
 }
 
-fn score_words(score: &str) -> String {
-    if score.starts_with("ddpm") {
-        format!("{}, t = 50", cifar::DIFFUSION)
-    } else {
-        score.to_owned()
+fn score_words(run: &Run<'_>) -> String {
+    match cifar::diffusion(run) {
+        Some(path) => format!("{}, t = 50", path.file_name().unwrap_or_default().to_string_lossy()),
+        None => score_model(run),
     }
 }
 
@@ -305,9 +304,8 @@ fn by_set(page: &mut Page, found: &[Scored]) {
     page.table(table);
 }
 
-fn beside(page: &mut Page, found: &[Scored]) {
-    let why = "another network (the paper fine-tunes an ImageNet ResNet-18 with a stem for large pictures), another score \
-               model, sets made here, other data in part";
+fn beside(page: &mut Page, run: &Run<'_>, cifar: &Cifar, found: &[Scored]) {
+    let why = format!("{}, sets made here, other data in part", cifar.differences(run));
     for (name, paper) in PAPER {
         let Some(scored) = found.iter().find(|s| s.method == name) else { continue };
         // The paper chose the tail by set for its own method alone.
@@ -316,9 +314,9 @@ fn beside(page: &mut Page, found: &[Scored]) {
             GROUPS.map(|(mark, words)| (Some(mark), words)).into_iter().chain([(None, "all")]);
         for (k, (mark, words)) in marks.enumerate() {
             let here = scored.mean_auroc(mark, rule);
-            page.beside(format!("AUROC, {name}, {words}"), paper[2 * k], here, why);
+            page.beside(format!("AUROC, {name}, {words}"), paper[2 * k], here, &why);
             let here = scored.mean(mark, |set| scored.fpr95(set, rule)[0]);
-            page.beside(format!("FPR95, {name}, {words}"), paper[2 * k + 1], here, why);
+            page.beside(format!("FPR95, {name}, {words}"), paper[2 * k + 1], here, &why);
         }
     }
     page.paragraph(

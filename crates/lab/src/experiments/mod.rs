@@ -6,6 +6,7 @@ mod digits;
 mod numbers;
 mod pictures;
 mod plane;
+mod published;
 mod scored;
 mod signal;
 

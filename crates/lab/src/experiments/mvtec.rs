@@ -1,12 +1,17 @@
 //! `MVTec` AD: where the maps of the paper, and evidence maps, see the defects of products.
 
+use std::path::PathBuf;
+
 use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use taste_choice::Choice;
 use taste_engine::{Model, Request};
 use taste_stats::{beta_binomial, quantile::Quantile};
 
-use super::pictures::{Category, Located, Way, categories, columns, detector, maps, measure};
+use super::{
+    pictures::{Category, Located, Way, categories, columns, detector, maps, measure},
+    published,
+};
 use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -17,7 +22,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     },
     section: "6.4, appendix",
     data: &[Wanted::needed("mvtec", "folders of MVTec AD, one for each category")],
-    models: &[Wanted::needed(MODEL, "a classifier of ImageNet")],
+    models: &[
+        published::RESNET50,
+        Wanted::optional(MODEL, "a classifier of ImageNet, where there is no ResNet-50"),
+        published::DDPM_256,
+    ],
     run,
 };
 
@@ -29,12 +38,8 @@ const LOOKED_AT: f64 = 0.01;
 /// The false-alarm rate of outlines.
 const ALPHA: f64 = 0.1;
 
-const PAPER: &[(&str, &str)] = &[
-    ("score-model", "dct:generic"),
-    ("target", "prob"),
-    ("baseline", "none"),
-    ("laplacian-method", "probe:2"),
-];
+/// The score of photographs in general, where the paper's diffusion model is not there.
+const GENERIC: &str = "dct:generic";
 const DRIFT: &[(&str, &str)] = &[
     ("score-model", "dct:generic"),
     ("target", "logit"),
@@ -51,16 +56,29 @@ const F: &str = "evidence map (F)";
 const Z: &str = "evidence map, zero-shot (Z+)";
 const B: &str = "evidence map of a batch (B)";
 
-fn ways() -> Vec<Way> {
+fn ways(run: &Run<'_>) -> Vec<Way> {
+    let score = match diffusion(run) {
+        Some(folder) => format!("ddpm:{},t=50", folder.display()),
+        None => GENERIC.to_owned(),
+    };
+    // Pixels go from 0 to 1 here, and from −1 to 1 for the diffusion model.
+    let mut paper = vec![("score-model", score.as_str())];
+    paper.extend((score != GENERIC).then_some(("score-input", "2,-1")));
+    paper.extend([("target", "prob"), ("baseline", "none"), ("laplacian-method", "probe:2")]);
     vec![
-        Way::new("residual, as in the paper", "stein", PAPER, 0.0),
-        Way::new("residual, smoothed", "stein", PAPER, 4.0),
+        Way::new("residual, as in the paper", "stein", &paper, 0.0),
+        Way::new("residual, smoothed", "stein", &paper, 4.0),
         Way::new("logit drift, generic dct", "stein", DRIFT, 4.0),
         Way::new("logit drift, fitted dct", "stein", FITTED, 4.0),
         Way::new(Z, "evidence-map:zero-shot", &[], 0.0),
         Way::new(F, "evidence-map", &[], 0.0),
         Way::new(B, "evidence-map:batch", &[], 0.0),
     ]
+}
+
+/// The paper's diffusion model, which takes minutes for a picture of its size, so for the full run alone.
+fn diffusion(run: &Run<'_>) -> Option<PathBuf> {
+    run.model_if(published::DDPM_256.path).filter(|_| run.pick(true, false, true))
 }
 
 /// What a way gave on a category.
@@ -84,27 +102,29 @@ struct Outlined {
 }
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
-    let model = Model::open(&run.model_path(MODEL)?)?;
+    let (model, origin) = published::of_imagenet(run, MODEL)?;
+    let ways = ways(run);
     let shape = model.draft(&Request::default())?.sample_shape();
     let folders = categories(&run.data_path("mvtec")?)?;
     let splits = run.pick(8, 2, 1);
-    run.plan(folders.len() * (ways().len() + splits));
+    run.plan(folders.len() * (ways.len() + splits));
     let mut all: Vec<(String, Vec<Found>, Vec<Outlined>, Category)> = Vec::new();
     for folder in folders {
         let name =
             folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let category = Category::open(&folder, &shape, run.pick(usize::MAX, 12, 6))?;
         let mut found = Vec::new();
-        for way in &ways() {
+        for way in &ways {
             let step = format!("{name}: {}", way.name);
-            let facts = (way.facts(), category.facts());
+            let facts = (way.facts(), category.facts(), &origin);
             found.push(run.step(&step, &facts, || of_way(run, &model, way, &category))?);
         }
         let mut outlined = Vec::new();
         for seed in 0..splits as u64 {
             let step = format!("{name}: split {seed}");
-            let facts = (ALPHA, category.facts());
-            outlined.push(run.step(&step, &facts, || outlines(run, &model, &category, seed))?);
+            let facts = (ALPHA, category.facts(), &origin);
+            let outlines = || outlines(run, &model, &ways[5], &category, seed);
+            outlined.push(run.step(&step, &facts, outlines)?);
         }
         all.push((name, found, outlined, category));
     }
@@ -117,9 +137,9 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
          is the largest value of its map.",
     );
     for (name, found, outlined, category) in &all {
-        of_category(&mut page, name, found, outlined, category)?;
+        of_category(&mut page, &ways, name, (found, outlined), category)?;
     }
-    means(&mut page, &all);
+    means(&mut page, run, &ways, &all);
     claims(&mut page, &all);
     page.fact("categories", all.iter().map(|a| a.0.clone()).collect::<Vec<_>>().join(", "));
     for (name, found, _, category) in &all {
@@ -133,7 +153,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
             ),
         );
     }
-    page.fact("model", format!("{MODEL}, input {shape:?}; pictures are resized to that"));
+    page.fact("model", format!("{origin}, input {shape:?}; pictures are resized to that"));
     Ok(page)
 }
 
@@ -161,10 +181,10 @@ fn of_way(run: &Run<'_>, model: &Model, way: &Way, category: &Category) -> Resul
 fn outlines(
     run: &Run<'_>,
     model: &Model,
+    way: &Way,
     category: &Category,
     seed: u64,
 ) -> Result<Outlined, Error> {
-    let way = &ways()[5];
     let detector = detector(run, model, way, &category.train, run.seed_value() + seed + 1)?;
     let (_, flags) = maps(run, way, &detector, &category.test.values)?;
     let share = |good: bool| {
@@ -178,9 +198,9 @@ fn outlines(
 
 fn of_category(
     page: &mut Page,
+    ways: &[Way],
     name: &str,
-    found: &[Found],
-    outlined: &[Outlined],
+    (found, outlined): (&[Found], &[Outlined]),
     category: &Category,
 ) -> Result<(), Error> {
     page.heading(name);
@@ -190,13 +210,13 @@ fn of_category(
          found pixels; columns with FPR ≤ .3 are cut there as well and divided by it."
     );
     let mut table = Table::new(name, caption, head);
-    for (way, found) in ways().into_iter().zip(found) {
-        table.row(std::iter::once(Cell::from(way.name)).chain(found.located.cells()));
+    for (way, found) in ways.iter().zip(found) {
+        table.row(std::iter::once(Cell::from(way.name.as_str())).chain(found.located.cells()));
     }
     page.table(table);
     for (place, short) in [(1, "paper"), (5, "evidence")] {
         let found = &found[place];
-        let title = format!("{name}: {}", ways()[place].name);
+        let title = format!("{name}: {}", ways[place].name);
         let figure = category.test.panels(&found.shown, found.size, found.threshold, &title)?;
         page.figure(
             format!("{name}-{short}"),
@@ -221,13 +241,18 @@ fn of_category(
 }
 
 /// Means over textures, objects and all.
-fn means(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)]) {
+fn means(
+    page: &mut Page,
+    run: &Run<'_>,
+    ways: &[Way],
+    all: &[(String, Vec<Found>, Vec<Outlined>, Category)],
+) {
     let is_texture = |name: &str| TEXTURES.contains(&name);
     let groups = [("textures", Some(true)), ("objects", Some(false)), ("all", None)];
     page.heading("Means over categories");
     let head = ["map", "categories", "number"].into_iter().chain(columns());
     let mut table = Table::new("means", "Means over the categories that were there.", head);
-    for (place, way) in ways().iter().enumerate() {
+    for (place, way) in ways.iter().enumerate() {
         for (group, wanted) in groups {
             let of: Vec<Located> = all
                 .iter()
@@ -245,9 +270,18 @@ fn means(page: &mut Page, all: &[(String, Vec<Found>, Vec<Outlined>, Category)])
     let mean =
         |place: usize| Located::mean(&all.iter().map(|a| a.1[place].located).collect::<Vec<_>>());
     let paper = mean(0);
+    let classifier = if run.model_if(published::RESNET50.path).is_some() {
+        "its classifier"
+    } else {
+        "another classifier"
+    };
+    let score = if diffusion(run).is_some() {
+        "its diffusion model of faces"
+    } else {
+        "the score is that of photographs in general (dct:generic) in place of a diffusion model of faces"
+    };
     let why = format!(
-        "{} of 15 categories; another classifier; the score is that of photographs in general (dct:generic) in place \
-         of a diffusion model of faces; coordinates by the chain rule",
+        "{} of 15 categories; {classifier}; {score}; coordinates by the chain rule",
         all.len()
     );
     page.beside("image AUROC", 0.6527, paper.image_auroc, &why);

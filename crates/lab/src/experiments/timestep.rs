@@ -1,5 +1,7 @@
 //! Maps and detection against the diffusion time t.
 
+use std::path::Path;
+
 use ndarray::{ArrayD, Axis};
 use serde::{Deserialize, Serialize};
 use taste_choice::Choice;
@@ -8,8 +10,9 @@ use taste_engine::{Model, Request};
 use taste_report::{Lines, Series};
 use taste_stats::rank::spearman;
 
-use super::pictures::{
-    Category, Located, Pictures, Way, categories, detector, maps, marked, measure,
+use super::{
+    pictures::{Category, Located, Pictures, Way, categories, detector, maps, marked, measure},
+    published,
 };
 use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted, error::refused};
 
@@ -25,9 +28,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         Wanted::needed(PHOTOGRAPHS, "photographs of CIFAR-10 in its binary format"),
     ],
     models: &[
-        Wanted::needed(PRODUCTS, "a classifier of ImageNet"),
+        published::RESNET50,
+        Wanted::optional(PRODUCTS, "a classifier of ImageNet, where there is no ResNet-50"),
         Wanted::needed(SMALL, "a classifier of CIFAR-10"),
-        Wanted::needed(DDPM, "a diffusion model of CIFAR-10"),
+        published::DDPM_32,
+        Wanted::optional(DDPM, "a diffusion model of CIFAR-10, where that of the paper is not there"),
     ],
     run,
 };
@@ -58,14 +63,18 @@ struct Found {
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
     let times = &TIMES[..run.pick(6, 6, 2)];
-    let products = Model::open(&run.model_path(PRODUCTS)?)?;
+    let (products, origin) = published::of_imagenet(run, PRODUCTS)?;
     let small = Model::open(&run.model_path(SMALL)?)?;
     let shape = products.draft(&Request::default())?.sample_shape();
     let folder = categories(&run.data_path("mvtec")?)?.swap_remove(0);
     let category = Category::open(&folder, &shape, run.pick(usize::MAX, 8, 6))?;
     let (train, test) = (run.pick(300, 120, 60), run.pick(40, 12, 4));
     let (fit, pictures) = photographs(run, &small, train, test)?;
-    let ddpm = run.model_path(DDPM)?;
+    let ddpm = match run.model_if(published::DDPM_32.path) {
+        Some(folder) => folder,
+        None => run.model_path(DDPM)?,
+    };
+    let ddpm_digest = published::digest(&ddpm)?;
     run.plan(2 * times.len());
     let mut found = Vec::new();
     for &(t, deviation) in times {
@@ -78,7 +87,8 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
             ("baseline", "none"),
         ];
         let way = Way::new(format!("products at t = {t}"), "stein", &options, 4.0);
-        let products = run.step(&way.name, &(way.facts(), category.facts()), || {
+        let facts = (way.facts(), category.facts(), &origin);
+        let products = run.step(&way.name, &facts, || {
             one(run, &products, &way, &category.train, &category.test)
         })?;
         let field = format!("ddpm:{},t={t}", ddpm.display());
@@ -89,17 +99,15 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
             ("baseline", "none"),
         ];
         let way = Way::new(format!("photographs at t = {t}"), "stein", &options, 1.0);
-        let facts = (t, train, test, taste_onnx::sha256(&std::fs::read(&ddpm).unwrap_or_default()));
+        let facts = (t, train, test, &ddpm_digest);
         let photographs =
             run.step(&way.name, &facts, || one(run, &small, &way, &fit, &pictures))?;
         found.push(Found { products, photographs });
     }
-    page(
-        run,
-        times,
-        &found,
-        &folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
-    )
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut page = page(run, times, &found, &name(&folder))?;
+    page.fact("models", format!("{origin} and {SMALL}; {}", name(&ddpm)));
+    Ok(page)
 }
 
 fn one(
@@ -190,7 +198,6 @@ fn page(
         claims(&mut page, set, &located);
     }
     page.table(table);
-    page.fact("models", format!("{PRODUCTS} and {SMALL}; {DDPM}"));
     Ok(page)
 }
 
