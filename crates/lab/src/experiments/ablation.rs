@@ -142,8 +142,7 @@ fn judge(page: &mut Page, found: &[Scored]) {
 }
 
 fn beside(page: &mut Page, run: &Run<'_>, cifar: &Cifar, found: &[Scored]) {
-    let why =
-        format!("{}, sets made here; the paper's rule for the tail", cifar.differences(run));
+    let why = format!("{}, sets made here; the paper's rule for the tail", cifar.differences(run));
     for (name, paper) in PAPER {
         let Some(scored) = found.iter().find(|s| s.method == name) else { continue };
         for (k, (mark, words)) in marks().enumerate() {

@@ -32,7 +32,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
         Wanted::optional(PRODUCTS, "a classifier of ImageNet, where there is no ResNet-50"),
         Wanted::needed(SMALL, "a classifier of CIFAR-10"),
         published::DDPM_32,
-        Wanted::optional(DDPM, "a diffusion model of CIFAR-10, where that of the paper is not there"),
+        Wanted::optional(
+            DDPM,
+            "a diffusion model of CIFAR-10, where that of the paper is not there",
+        ),
     ],
     run,
 };
