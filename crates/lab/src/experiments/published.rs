@@ -96,11 +96,11 @@ pub(super) fn digest(path: &Path) -> Result<String, Error> {
             entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| p.is_file()).collect();
         files.sort();
     }
-    let mut all = String::new();
+    let mut all = Vec::new();
     for file in files {
         let bytes = fs::read(&file).map_err(at(&file))?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        all.push_str(&format!("{name} {}\n", taste_onnx::sha256(&bytes)));
+        all.push(format!("{name} {}", taste_onnx::sha256(&bytes)));
     }
-    Ok(taste_onnx::sha256(all.as_bytes()))
+    Ok(taste_onnx::sha256(all.join("\n").as_bytes()))
 }
