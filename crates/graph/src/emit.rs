@@ -35,11 +35,29 @@ pub struct Emitter<'g> {
     taken: HashSet<String>,
     /// Versions of operator sets beside the standard one.
     domains: BTreeMap<String, i64>,
-    /// What is known of results whose operators have no rule.
+    /// What is known of results that engines can't know.
     declared: Vec<ValueInfoProto>,
 }
 
+/// Operators behind which ONNX Runtime no longer knows that a size is the batch: every result then has a size of its own
+/// there, and its plan of memory, which compares each with all others, takes most of the time to load.
+const FORGET_THE_BATCH: [&str; 2] = ["Reshape", "Expand"];
+
 impl Emitter<'_> {
+    /// Declares the shapes of results that depend on the batch, where the node that was written last would lose it.
+    fn declare(&mut self, results: &[Id], names: &[String]) {
+        let Some(last) = self.nodes.last() else { return };
+        if !FORGET_THE_BATCH.contains(&last.op_type.as_str()) {
+            return;
+        }
+        for (id, name) in results.iter().zip(names).filter(|(_, name)| last.output.contains(name)) {
+            let fact = self.graph.fact(*id);
+            if fact.shape.iter().any(|d| d.depends_on_batch()) {
+                self.declared.push(info(name, fact));
+            }
+        }
+    }
+
     fn fresh(&mut self, stem: &str) -> String {
         loop {
             self.fresh += 1;
@@ -284,7 +302,11 @@ impl Graph {
             let node = &self.nodes()[n];
             let args: Vec<String> = node.args.iter().map(|a| names[a].clone()).collect();
             e.current = n;
+            let before = e.nodes.len();
             let written = node.op.write(&mut e, &args)?;
+            if e.nodes.len() > before {
+                e.declare(&node.outs, &written);
+            }
             names.extend(node.outs.iter().copied().zip(written));
         }
         for (name, id) in outputs.iter().filter(|(name, id)| names[id] != *name) {
@@ -300,16 +322,15 @@ impl Graph {
             e.nodes.iter().flat_map(|n| &n.input).map(String::as_str).collect();
         let initializer =
             e.tensors.into_iter().filter(|t| used.contains(t.name.as_str())).collect();
-        let info = |name: &str, id: Id| {
-            let dims: Vec<DimSpec> = self.fact(id).shape.iter().map(|&d| dim_spec(d)).collect();
-            builders::value_info(name, elem_type(self.fact(id).dtype), &dims)
+        let infos = |values: &[(String, Id)]| {
+            values.iter().map(|(name, id)| info(name, self.fact(*id))).collect()
         };
         let graph = GraphProto {
             name: "taste".to_owned(),
             initializer,
             node: e.nodes,
-            input: inputs.iter().map(|(name, id)| info(name, *id)).collect(),
-            output: outputs.iter().map(|(name, id)| info(name, *id)).collect(),
+            input: infos(&inputs),
+            output: infos(outputs),
             value_info: e.declared,
             ..GraphProto::default()
         };
@@ -320,6 +341,12 @@ impl Graph {
             .extend(others.map(|(domain, version)| OperatorSetIdProto { domain, version }));
         Ok(model)
     }
+}
+
+/// A value as a file declares it.
+fn info(name: &str, fact: &Fact) -> ValueInfoProto {
+    let dims: Vec<DimSpec> = fact.shape.iter().map(|&d| dim_spec(d)).collect();
+    builders::value_info(name, elem_type(fact.dtype), &dims)
 }
 
 fn dim_spec(dim: Dim) -> DimSpec {
@@ -377,6 +404,22 @@ mod tests {
         let names = defined(&file);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
         assert!(names.contains(&"model_score") && names.contains(&"score"));
+    }
+
+    #[test]
+    fn the_batch_is_declared_where_it_would_be_lost() {
+        let (mut graph, _, y) = negative("x");
+        let turned = [Dim::BATCH, Dim::from(1), Dim::from(3)];
+        let turned = Build::new(&mut graph).reshape(y, &turned).expect("a value");
+        let z = Build::new(&mut graph).neg(turned).expect("a value");
+        let file = graph.to_onnx(&[("z".to_owned(), z)]).expect("a file");
+        let written = file.graph.expect("a graph");
+        let reshape = written.node.iter().find(|n| n.op_type == "Reshape").expect("a node");
+        let shape = [DimSpec::Symbol("N".to_owned()), DimSpec::Fixed(1), DimSpec::Fixed(3)];
+        assert_eq!(
+            written.value_info,
+            [builders::value_info(&reshape.output[0], ElemType::F32, &shape)]
+        );
     }
 
     #[test]
