@@ -215,6 +215,9 @@ fn taken(imported: &Imported, parts: &[Part], imputed: &[Option<f64>]) -> Vec<bo
         let mut by_row = vec![Vec::new(); rows];
         for tensor in &found {
             let values = tensor.as_float().ok()?;
+            if !values.len().is_multiple_of(rows) {
+                return None;
+            }
             let each = values.len() / rows;
             values.iter().enumerate().for_each(|(i, v)| by_row[i / each.max(1)].push(*v));
         }

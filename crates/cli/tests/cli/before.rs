@@ -92,6 +92,16 @@ fn missing_values_that_trees_take_as_such_have_scores() {
 }
 
 #[test]
+fn a_column_that_is_never_there_hides_no_answer() {
+    let place = place("boosted_missing");
+    let rows =
+        table(&["a", "b", "c", "d"], 300, |i, n| if i == 3 { String::new() } else { number(n) });
+    place.text("train.csv", &rows);
+    let run = place.ok("fit --model boosted_missing.onnx --data train.csv -o d.onnx");
+    assert!(run.out.contains("a classifier of 3 classes"), "{}", run.out);
+}
+
+#[test]
 fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
     let place = place("forest_three");
     place.text("train.csv", &table(&["a", "b", "c", "d"], 300, |_, n| number(n)));

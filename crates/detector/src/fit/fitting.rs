@@ -292,8 +292,9 @@ impl<'f> Fitting<'f> {
     /// Takes what the samples of a split looked like and were; later passes see the same again. Calibration data that are
     /// training data calibrate nothing.
     fn notice(&mut self, split: Split, profile: &Profile, sketch: &Sketch) -> Result<(), Error> {
-        let known = [split, Split::All].iter().any(|split| self.seen.contains(split));
-        if known || profile.samples == 0 {
+        // All training data were seen; calibration data may be others.
+        let in_all = self.seen.contains(&Split::All) && self.source(split) == Source::Train;
+        if in_all || self.seen.contains(&split) || profile.samples == 0 {
             return Ok(());
         }
         self.seen.push(split);

@@ -42,6 +42,8 @@ pub(super) fn glimpse(seen: &Gathered) -> Option<Glimpse> {
     let over = |name: &str| {
         let columns = seen.range(name).ok()?.iter();
         columns
+            // Of no sample, the smallest is infinite.
+            .filter(|(low, high)| low <= high)
             .map(|(low, high)| (f64::from(*low), f64::from(*high)))
             .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     };

@@ -209,7 +209,12 @@ impl<'p> Worker<'p> {
                     self.state.counts.bad_inputs += 1;
                     return !parts.strict;
                 }
-                let values = parts.gathers.iter().all(|g| finite(&of(&g.1).row(i)));
+                let values = parts.gathers.iter().all(|(_, output, gather)| {
+                    // What may be missing in a sample as it was read is no bad value.
+                    let as_read =
+                        output.is_none() && matches!(gather, Gather::Rows { whole: true, .. });
+                    as_read || finite(&of(output).row(i))
+                });
                 self.state.counts.bad_values += u64::from(!values);
                 values || !parts.strict
             })

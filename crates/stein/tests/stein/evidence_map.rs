@@ -184,6 +184,22 @@ fn the_scale_of_pixels_does_not_matter() {
 }
 
 #[test]
+fn a_batch_does_not_calibrate_itself() {
+    let of = |seed| InMemory::new("pictures", waves(60, seed));
+    let model = convolutions();
+    for text in ["evidence-map:zero-shot", "evidence-map:batch"] {
+        let fit = |calibration| {
+            Fit::new(&model, method(text))
+                .engine(engine(&Backend::RTEN))
+                .run(&of(1), Some(&of(calibration)))
+        };
+        let error = fit(1).expect_err("the same pictures").to_string();
+        assert!(error.contains("are training samples"), "{text}: {error}");
+        fit(2).expect("other pictures");
+    }
+}
+
+#[test]
 fn tables_are_refused_with_a_sentence() {
     let model = network(&[5, 16, 3], "Relu", 7);
     let train = InMemory::new("table", ArrayD::zeros(vec![200, 5]));
