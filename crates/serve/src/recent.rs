@@ -109,10 +109,11 @@ impl Recent {
         Self { score, terms, columns, classes, rows: VecDeque::new() }
     }
 
-    /// Adds samples that were counted from a number on.
+    /// Adds samples that were counted from a number on. The window is wider than it should be until it is [shortened].
+    ///
+    /// [shortened]: Self::shorten
     pub(crate) fn add(&mut self, first: u64, scores: &Scores, samples: &ArrayD<f32>) {
-        let skip = scores.len().saturating_sub(WINDOW);
-        for i in skip..scores.len() {
+        for i in 0..scores.len() {
             let term = |(part, column, _): &(String, usize, Usual)| {
                 scores.part(part).and_then(|p| p.get([i, *column])).copied().unwrap_or(f32::NAN)
             };
@@ -130,6 +131,10 @@ impl Recent {
             let (number, score) = (first + i as u64, scores.score[i]);
             self.rows.push_back(Row { number, score, class, terms, columns });
         }
+    }
+
+    /// Leaves the last samples alone: once it was told what those behind an alarm differ in, which may be older.
+    pub(crate) fn shorten(&mut self) {
         let over = self.rows.len().saturating_sub(WINDOW);
         self.rows.drain(..over);
     }

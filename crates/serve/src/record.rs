@@ -163,6 +163,7 @@ fn run(model: &Model, watched: &Watched, received: &Receiver<Entry>) {
         for alarm in raised {
             announce(&mut monitor, model, watched, alarm);
         }
+        watched.recent().shorten();
         drop(monitor);
         if let Ok(sequence) = committed {
             watched.tell(sequence);

@@ -31,7 +31,7 @@ pub(super) fn take(session: &mut Session<'_>, path: &Path) -> Result<()> {
     if all.is_empty() {
         bail!("{}: the folder holds no data", path.display());
     }
-    each(session, &all, |_, error| Err(error))
+    each(session, &all, |_| true, |_, error| Err(error))
 }
 
 /// Counts files as they appear.
@@ -55,7 +55,9 @@ pub(super) fn watch(session: &mut Session<'_>, folder: &Path) -> Result<()> {
         ready.sort();
         let ready: Vec<PathBuf> = ready.into_iter().map(|(_, path)| path.clone()).collect();
         if !ready.is_empty() {
-            each(session, &ready, |path, error| {
+            // One that is written to while others are read has its turn later.
+            let is_calm = |path: &Path| seen(path, None).is_some_and(|s| s.look == now[path].look);
+            each(session, &ready, is_calm, |path, error| {
                 let hint = crate::hints::hint(&error, crate::hints::Reading::Detector);
                 tell(&format!(
                     "warning: {}: left out: {error}{}",
@@ -164,16 +166,18 @@ fn is_image(path: &Path) -> bool {
     images.is_some_and(|f| ends(&name, f.endings))
 }
 
-/// Counts files in their order; images, which are a sample each, many at a time.
+/// Counts files in their order, but for tables that are not ready when it is their turn; images, which are a sample each,
+/// many at a time.
 fn each(
     session: &mut Session<'_>,
     paths: &[PathBuf],
+    is_ready: impl Fn(&Path) -> bool,
     mut failed: impl FnMut(&Path, anyhow::Error) -> Result<()>,
 ) -> Result<()> {
     let chunk = session.detection.chunk();
     for run in paths.chunk_by(|a, b| is_image(a) == is_image(b)) {
         if !is_image(&run[0]) {
-            for path in run {
+            for path in run.iter().filter(|path| is_ready(path)) {
                 file(session, path).or_else(|e| failed(path, e))?;
             }
             continue;
