@@ -42,8 +42,13 @@ pub(crate) fn run<I: Isa>(passes: &Passes, isa: I, part: &mut Part<'_>, work: &m
     let plans: Vec<Plan<'_>> = passes.each.iter().filter_map(plan).collect();
     for group in passes.groups(part.channels) {
         let images = match part.all_inputs() {
-            // Where windows have one entry, no vector reaches beyond what it sums.
-            Some(inputs) if layout.is_plain() && part.inner == part.size => inputs,
+            // Where windows have one entry, no vector reaches beyond what it sums. An adjoint with a stride takes a pass for
+            // each place within a step, and looks further.
+            Some(inputs)
+                if passes.each.len() == 1 && layout.is_plain() && part.inner == part.size =>
+            {
+                inputs
+            }
             _ => work.images.copy(&layout, part, group.number),
         };
         let images = (images, layout.plane);

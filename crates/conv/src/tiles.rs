@@ -31,7 +31,7 @@ impl Tiles {
         (rows.saturating_mul(columns.div_ceil(lanes)), cells.div_ceil(lanes))
     }
 
-    /// The number of vectors of [`Self::new`].
+    /// The number of vectors of [`Self::new`], or up to a quarter less where it takes whole ones.
     pub(crate) fn count(size: [usize; 2], row: usize, lanes: usize) -> usize {
         let (by_row, across) = Self::counts(size, row, lanes);
         by_row.min(across)

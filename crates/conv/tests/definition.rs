@@ -249,6 +249,17 @@ fn a_single_column_of_an_adjoint_with_a_stride_is_all_written() {
 }
 
 #[test]
+fn an_adjoint_with_a_stride_and_as_many_outputs_stays_within_its_input() {
+    for (length, stride, size) in [(6, 2, [6, 8]), (15, 3, [8, 4])] {
+        let (before, after) = (length - 1, length - 1);
+        let windows =
+            [Window { size: length, stride, before, after, ..Window::POINT }, Window::POINT];
+        let (direction, channels) = (Direction::Transposed, [1, 1].into());
+        check(&Case { direction, windows, channels, samples: 1, size }, 3, 1).expect("equal sums");
+    }
+}
+
+#[test]
 fn large_images_are_summed_a_part_at_a_time() {
     let case = Case {
         direction: Direction::Forward,
