@@ -137,12 +137,15 @@ fn as_in_file(options: &Options, names: &[String]) -> Options {
     let plain = |name: &str| -> String {
         name.chars().map(|c| if c.is_alphanumeric() || c == '+' { c } else { '_' }).collect()
     };
+    let wanted = &options.columns;
     let mut options = options.clone();
     for column in &mut options.columns {
         if names.contains(column) {
             continue;
         }
-        let mut alike = names.iter().filter(|name| plain(name) == plain(column));
+        // A column that is wanted by its own name is no other.
+        let free = names.iter().filter(|name| !wanted.contains(name));
+        let mut alike = free.filter(|name| plain(name) == plain(column));
         let (Some(name), None) = (alike.next(), alike.next()) else { continue };
         for words in options.words.iter_mut().filter(|d| d.column == *column) {
             words.column.clone_from(name);

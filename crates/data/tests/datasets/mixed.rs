@@ -86,6 +86,11 @@ fn columns_are_found_by_the_names_that_exporters_give_inputs() {
     let asked = Options { columns: vec!["a_b".to_owned()], ..shaped(&[1]) };
     let found = survey(std::slice::from_ref(&two), &asked).unwrap().options;
     assert!(read(&two, &found).unwrap_err().contains("no column \"a_b\""));
+    // Nor is a column that is wanted by its own name another one as well.
+    let one = folder.put("c.csv", "a b,c\n1,2\n");
+    let asked = Options { columns: ["a b", "a_b"].map(str::to_owned).to_vec(), ..shaped(&[2]) };
+    let found = survey(std::slice::from_ref(&one), &asked).unwrap().options;
+    assert!(read(&one, &found).unwrap_err().contains("no column \"a_b\""));
 }
 
 #[test]

@@ -198,32 +198,38 @@ pub(super) fn draw_upright_limit(
     label: &str,
     paint: Paint,
 ) {
-    draw_named_upright(d, frame, value, label, paint, frame.right());
+    draw_named_upright(d, frame, value, (label, paint), [frame.at[0], frame.right()], 1);
 }
 
-/// The same with a label that goes no further right than to a place, but on the left or a line lower.
+/// The same with a label between two places, or some lines lower where it has no room there. Returns whether it is lower, and
+/// from where on there is room behind it.
 pub(super) fn draw_named_upright(
     d: &mut Drawing,
     frame: &Frame,
     value: f64,
-    label: &str,
-    paint: Paint,
-    most: f64,
-) {
+    (label, paint): (&str, Paint),
+    [least, most]: [f64; 2],
+    lines: u8,
+) -> (bool, f64) {
     let x = frame.x(value);
     let style = Style::stroke(paint, 1.5).dashed(true);
     d.line([x, frame.at[1]], [x, frame.bottom()], style);
-    let (before, mut after) = (x - frame.at[0] - 6.0, most - x - 6.0);
+    let (mut before, mut after) = (x - least - 6.0, most - x - 6.0);
     let mut y = frame.at[1] + SMALL;
-    if most < frame.right() && text::width(label, SMALL) > before.max(after) {
-        after = frame.right() - x - 6.0;
-        y += SMALL + 3.0;
+    let has_neighbours = least > frame.at[0] || most < frame.right();
+    let is_lower = has_neighbours && text::width(label, SMALL) > before.max(after);
+    if is_lower {
+        (before, after) = (x - frame.at[0] - 6.0, frame.right() - x - 6.0);
+        y += f64::from(lines) * (SMALL + 3.0);
     }
     let room = before.max(after);
     let label = text::shorten(label, SMALL, room);
     let fits_after = text::width(&label, SMALL) <= after;
+    let width = text::width(&label, SMALL);
+    let end = if fits_after && !is_lower { x + 6.0 + width } else { x };
     let (x, anchor) = if fits_after { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
     d.text(Text::new([x, y], label, SMALL).anchor(anchor).paint(paint).halo());
+    (is_lower, end)
 }
 
 /// A level dashed line at a height with a label above or below it.

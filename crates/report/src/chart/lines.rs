@@ -238,9 +238,14 @@ impl Figure for Lines {
         }
         let mut moments: Vec<_> = self.moments.iter().filter(|m| m.0.is_finite()).collect();
         moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut free, mut lines) = (frame.at[0], 1);
         for (k, (value, label)) in moments.iter().enumerate() {
             let next = moments.get(k + 1).map_or(frame.right(), |next| frame.x(next.0));
-            draw_named_upright(&mut d, &frame, *value, label, Paint::Limit, next);
+            let label = (label.as_str(), Paint::Limit);
+            let (is_lower, end) =
+                draw_named_upright(&mut d, &frame, *value, label, [free, next], lines);
+            lines = if is_lower { lines.saturating_add(1) } else { 1 };
+            free = end;
         }
         d
     }

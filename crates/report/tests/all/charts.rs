@@ -183,6 +183,28 @@ fn names_of_moments_lie_over_neither_a_level_nor_each_other() {
 }
 
 #[test]
+fn names_of_three_moments_close_together_lie_apart() {
+    let names = ["likely start", "alarm 1", "alarm 2"];
+    let mut figure = Lines::new("").series(Series::new("", [(0.0, 0.0), (100.0, 1.0)]));
+    for (at, name) in [50.0, 51.0, 52.0].into_iter().zip(names) {
+        figure = figure.moment(at, name);
+    }
+    let svg = figure.to_svg();
+    let document = Document::parse(&svg).expect("XML");
+    let texts = || document.descendants().filter(|n| n.has_tag_name("text"));
+    let placed = names.map(|name| {
+        let node = texts().find(|n| n.text() == Some(name)).expect("the whole name");
+        (value(node, "y"), node.attribute("text-anchor").unwrap_or("start").to_owned())
+    });
+    for (i, one) in placed.iter().enumerate() {
+        for other in &placed[..i] {
+            let apart = (one.0 - other.0).abs() >= 10.0 || one.1 != other.1;
+            assert!(apart, "{placed:?}");
+        }
+    }
+}
+
+#[test]
 fn long_series_stay_small_and_keep_their_peaks() {
     let points = (0..300_000).map(|i| (f64::from(i), if i == 123_457 { 50.0 } else { 0.0 }));
     let svg = Lines::new("").series(Series::new("", points)).to_svg();
