@@ -95,8 +95,10 @@ def _of_words(labels: NDArray[Any], classes: Sequence[str]) -> tuple[NDArray[np.
 def _without(error: BaseException, folder: str, what: str) -> None:
     """Messages name the table and not the file that it became."""
     if error.args and isinstance(error.args[0], str):
-        said = error.args[0].replace(f"{folder}{os.sep}", "").replace("table.arrow", what).replace("table.csv", what)
-        error.args = (said, *error.args[1:])
+        said = error.args[0]
+        for made in ("table.arrow", "table.csv"):
+            said = said.replace(f"{folder}{os.sep}{made}", what)
+        error.args = (said.replace(f"{folder}{os.sep}", ""), *error.args[1:])
 
 
 def _numbers(labels: Any) -> NDArray[np.float64]:
@@ -166,18 +168,26 @@ def _is_nested_numbers(samples: Samples) -> bool:
 def _as_numpy(array: Any) -> Any:
     """An array of numpy that shares memory with another wherever that is possible."""
     if isinstance(array, np.ma.MaskedArray):
-        # What is masked is missing.
-        return np.ma.filled(array.astype(np.float32), np.nan)
+        return _of_masked(array)
     if isinstance(array, np.ndarray):
         return array
     if _is_sparse(array):
-        return array.astype(np.float32).toarray()
+        return array.toarray()
     module = type(array).__module__.split(".")[0]
     if module == "torch":
         return _of_torch(array)
     if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
     return np.from_dlpack(array)
+
+
+def _of_masked(array: Any) -> Any:
+    """What is masked is missing."""
+    if not np.ma.is_masked(array):
+        return array.data
+    if array.dtype == np.uint8:
+        raise DataError("an array of bytes can't lack entries: give floats")
+    return np.ma.filled(array.astype(array.dtype if array.dtype.kind == "f" else np.float64), np.nan)
 
 
 def _of_torch(tensor: Any) -> Any:
@@ -282,8 +292,19 @@ def batched(dataset: Any, rows: int = 256) -> Iterator[Any]:
         if any(len(part) not in (1, 2) or not (is_array(part[0]) or np.ndim(part[0])) for part in parts):
             kind = type(items[0]).__name__
             raise DataError(f"the {type(dataset).__name__} gives a {kind} for a sample: an array is wanted, or one and its label")
-        arrays = np.stack([np.asarray(_as_numpy(part[0])) for part in parts])
+        arrays = [np.asarray(_as_numpy(part[0])) for part in parts]
+        odd = next((i for i, a in enumerate(arrays) if a.shape != arrays[0].shape or len(parts[i]) != len(parts[0])), None)
+        if odd is not None:
+            raise DataError(
+                f"the {type(dataset).__name__} gives {_words_of(parts[0], arrays[0])} for sample {start}, "
+                f"and {_words_of(parts[odd], arrays[odd])} for sample {start + odd}"
+            )
+        arrays = np.stack(arrays)
         yield [arrays, np.asarray([np.asarray(part[1]) for part in parts])] if len(parts[0]) == 2 else arrays
+
+
+def _words_of(part: Sequence[Any], array: NDArray[Any]) -> str:
+    return f"an array of shape {array.shape}" + (" with a label" if len(part) == 2 else " without a label")
 
 
 def batches(samples: Iterable[Any], what: str) -> Iterator[tuple[NDArray[Any], NDArray[np.float64] | None]]:

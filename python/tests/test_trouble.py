@@ -154,6 +154,26 @@ def test_what_is_no_number_is_flagged(detector, fresh):
     assert np.array_equal(detector.score(hidden).score, found.score, equal_nan=True)
 
 
+def test_masked_bytes_are_bytes(detector, fresh):
+    x = np.clip(100 * np.abs(fresh), 0, 255).astype(np.uint8)
+    found = detector.score(np.ma.masked_array(x, mask=np.zeros(x.shape, bool)))
+    assert np.array_equal(found.score, detector.score(x).score)
+    with pytest.raises(taste.DataError, match="can't lack entries"):
+        detector.score(np.ma.masked_array(x, mask=x == x[0, 0]))
+
+
+def test_samples_of_different_shapes_are_told(detector):
+    class Odd:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return np.zeros(2 + i, np.float32)
+
+    with pytest.raises(taste.DataError, match=r"shape \(2,\) without a label for sample 0, and an array of shape \(3,\)"):
+        detector.score(Odd())
+
+
 def test_labels_may_be_words(model, train, labels, tmp_path):
     words = np.where(labels == 1, "up", "down")
     want = taste.fit(model, train, labels=labels, method="mahalanobis").calibration
