@@ -10,7 +10,7 @@ use taste_stats::{beta_binomial, quantile::Quantile};
 
 use super::{
     pictures::{Category, Located, Way, categories, columns, detector, maps, measure},
-    published,
+    published::{self, OfImageNet},
 };
 use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted};
 
@@ -76,8 +76,10 @@ fn ways(run: &Run<'_>) -> Vec<Way> {
     ]
 }
 
-/// The paper's diffusion model, which takes minutes for a picture of its size, so for the full run alone.
+/// The paper's diffusion model, where there is its classifier too, which takes pictures of the same size. It takes minutes
+/// for a picture, so for the full run alone.
 fn diffusion(run: &Run<'_>) -> Option<PathBuf> {
+    run.model_if(published::RESNET50.path)?;
     run.model_if(published::DDPM_256.path).filter(|_| run.pick(true, false, true))
 }
 
@@ -102,8 +104,10 @@ struct Outlined {
 }
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
-    let (model, origin) = published::of_imagenet(run, MODEL)?;
+    let OfImageNet { model, name: origin, digest } = OfImageNet::open(run, MODEL)?;
     let ways = ways(run);
+    let score = diffusion(run).map(|folder| published::digest(&folder)).transpose()?;
+    let networks = (digest, score);
     let shape = model.draft(&Request::default())?.sample_shape();
     let folders = categories(&run.data_path("mvtec")?)?;
     let splits = run.pick(8, 2, 1);
@@ -116,13 +120,13 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
         let mut found = Vec::new();
         for way in &ways {
             let step = format!("{name}: {}", way.name);
-            let facts = (way.facts(), category.facts(), &origin);
+            let facts = (way.facts(), category.facts(), &networks);
             found.push(run.step(&step, &facts, || of_way(run, &model, way, &category))?);
         }
         let mut outlined = Vec::new();
         for seed in 0..splits as u64 {
             let step = format!("{name}: split {seed}");
-            let facts = (ALPHA, category.facts(), &origin);
+            let facts = (ALPHA, category.facts(), &networks);
             let outlines = || outlines(run, &model, &ways[5], &category, seed);
             outlined.push(run.step(&step, &facts, outlines)?);
         }

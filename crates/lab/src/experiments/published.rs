@@ -71,14 +71,31 @@ pub(super) fn tuning(images: usize) -> String {
     )
 }
 
-/// The classifier of `ImageNet`: the paper's where it is there, else a file.
-pub(super) fn of_imagenet(run: &Run<'_>, file: &str) -> Result<(Model, String), Error> {
-    let Some(path) = run.model_if(RESNET50.path) else {
-        return Ok((Model::open(&run.model_path(file)?)?, file.to_owned()));
-    };
-    // The side of the paper's maps, of which the smallest run needs but an eighth.
-    let side = run.pick(256, 256, 32);
-    Ok((resnet(&path, (side, side), IMAGENET)?, RESNET50.path.to_owned()))
+/// A classifier of `ImageNet`.
+pub(super) struct OfImageNet {
+    pub(super) model: Model,
+    /// The file's name.
+    pub(super) name: String,
+    /// The file's [`digest`], as results that are kept are those of its weights.
+    pub(super) digest: String,
+}
+
+impl OfImageNet {
+    /// The paper's where it is there, else a file.
+    pub(super) fn open(run: &Run<'_>, file: &str) -> Result<Self, Error> {
+        let (path, name) = match run.model_if(RESNET50.path) {
+            Some(path) => (path, RESNET50.path),
+            None => (run.model_path(file)?, file),
+        };
+        let model = if name == RESNET50.path {
+            // The side of the paper's maps, of which the smallest run needs but an eighth.
+            let side = run.pick(256, 256, 32);
+            resnet(&path, (side, side), IMAGENET)?
+        } else {
+            Model::open(&path)?
+        };
+        Ok(Self { model, name: name.to_owned(), digest: digest(&path)? })
+    }
 }
 
 fn resnet(path: &Path, size: (usize, usize), [mean, std]: [[f32; 3]; 2]) -> Result<Model, Error> {

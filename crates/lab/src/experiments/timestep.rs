@@ -12,7 +12,7 @@ use taste_stats::rank::spearman;
 
 use super::{
     pictures::{Category, Located, Pictures, Way, categories, detector, maps, marked, measure},
-    published,
+    published::{self, OfImageNet},
 };
 use crate::{Cell, Error, Experiment, Page, Run, Table, Verdict, Wanted, error::refused};
 
@@ -66,7 +66,7 @@ struct Found {
 
 fn run(run: &Run<'_>) -> Result<Page, Error> {
     let times = &TIMES[..run.pick(6, 6, 2)];
-    let (products, origin) = published::of_imagenet(run, PRODUCTS)?;
+    let OfImageNet { model: products, name: origin, digest } = OfImageNet::open(run, PRODUCTS)?;
     let small = Model::open(&run.model_path(SMALL)?)?;
     let shape = products.draft(&Request::default())?.sample_shape();
     let folder = categories(&run.data_path("mvtec")?)?.swap_remove(0);
@@ -90,7 +90,7 @@ fn run(run: &Run<'_>) -> Result<Page, Error> {
             ("baseline", "none"),
         ];
         let way = Way::new(format!("products at t = {t}"), "stein", &options, 4.0);
-        let facts = (way.facts(), category.facts(), &origin);
+        let facts = (way.facts(), category.facts(), &digest);
         let products = run.step(&way.name, &facts, || {
             one(run, &products, &way, &category.train, &category.test)
         })?;
