@@ -30,7 +30,9 @@ impl Spare {
             && tensor.is_contiguous()
         {
             self.0.push_back(tensor.into_data());
-            while self.0.len() > MOST_ARRAYS || self.0.iter().map(Vec::capacity).sum::<usize>() > MOST {
+            while self.0.len() > MOST_ARRAYS
+                || self.0.iter().map(Vec::capacity).sum::<usize>() > MOST
+            {
                 self.0.pop_front();
             }
         }
