@@ -158,7 +158,8 @@ impl Calibrated {
                 let sizes: Vec<f64> =
                     seen.rows(SIZES)?.values.iter().map(|&v| f64::from(v)).collect();
                 let scale = Quantile::Linear.of(&sizes, 0.999).unwrap_or(0.0);
-                let reference = MapReference { deviations: map.deviations.clone(), largest };
+                let (means, deviations) = (map.means.clone(), map.deviations.clone());
+                let reference = MapReference { means, deviations, largest };
                 Some((reference, scale, map.one_sided))
             }
         };

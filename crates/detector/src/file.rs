@@ -19,6 +19,7 @@ const FORMAT_KEY: &str = "taste.format";
 const MANIFEST_KEY: &str = "taste.manifest";
 const REFERENCE_KEY: &str = "taste.reference";
 const MAPS_KEY: &str = "taste.maps";
+const MAP_MEANS_KEY: &str = "taste.map_means";
 const MARGINS_KEY: &str = "taste.columns";
 const TRAINING_KEY: &str = "taste.training";
 
@@ -79,6 +80,7 @@ pub(crate) fn describe(model: &mut Model, contents: &Contents) -> Result<(), Err
     if let Some(maps) = &contents.maps {
         let both = maps.deviations.iter().chain(&maps.largest);
         entries.push((MAPS_KEY, pack(maps.deviations.len(), both)));
+        entries.push((MAP_MEANS_KEY, pack(maps.means.len(), maps.means.iter())));
     }
     if let Some(Margins { sorted }) = &contents.margins {
         entries.push((MARGINS_KEY, pack(sorted.ncols(), sorted.iter())));
@@ -130,7 +132,9 @@ pub(crate) fn read(model: &Model) -> Result<Contents, String> {
         .filter(|rows| rows.ncols() == reference_width(&manifest))
         .ok_or_else(|| damaged("the reference samples"))?;
     let maps = match (model.metadata(MAPS_KEY), &manifest.map) {
-        (Some(text), Some(_)) => Some(map_reference(text, &manifest)?),
+        (Some(text), Some(_)) => {
+            Some(map_reference(text, model.metadata(MAP_MEANS_KEY), &manifest)?)
+        }
         (None, None) => None,
         _ => return Err(damaged("the maps")),
     };
@@ -223,14 +227,21 @@ fn threshold(model: &Model, names: Names) -> Result<Option<f64>, String> {
     }
 }
 
-fn map_reference(text: &str, manifest: &Manifest) -> Result<MapReference, String> {
+/// `means` is not there in files of earlier versions.
+fn map_reference(
+    text: &str,
+    means: Option<&str>,
+    manifest: &Manifest,
+) -> Result<MapReference, String> {
     let (width, mut deviations) = unpack(text).ok_or_else(|| damaged("the maps"))?;
     let entries: usize = manifest.model.sample_shape.iter().product();
     if width > deviations.len() || (width != entries && width != 0) {
         return Err(damaged("the maps"));
     }
     let largest = deviations.split_off(width);
-    Ok(MapReference { deviations, largest })
+    let means = means.map_or(Some((0, Vec::new())), unpack).map(|(_, means)| means);
+    let means = means.filter(|means| [0, width].contains(&means.len()));
+    Ok(MapReference { means: means.ok_or_else(|| damaged("the maps"))?, deviations, largest })
 }
 
 /// The numbers of a constant of the file.

@@ -199,6 +199,8 @@ pub enum Role {
 pub struct Map {
     /// In the shape of the samples; images may have one channel for all.
     pub id: Id,
+    /// The mean of every entry on held-out samples; none where that is zero.
+    pub means: Vec<f32>,
     /// The standard deviation of every entry on held-out samples, if entries are to be compared.
     pub deviations: Vec<f32>,
     /// Whether large entries alone are unusual, not those far below zero.

@@ -134,9 +134,9 @@ impl Detector {
             });
         }
         if let Some(maps) = self.maps() {
-            let deviations = maps.deviations.clone();
+            let (means, deviations) = (maps.means.clone(), maps.deviations.clone());
             let one_sided = manifest.map.as_ref().is_some_and(|facts| facts.one_sided);
-            statistic.map = Some(Map { id: named(&draft, "map")?, deviations, one_sided });
+            statistic.map = Some(Map { id: named(&draft, "map")?, means, deviations, one_sided });
         }
         Ok((draft, statistic))
     }

@@ -36,6 +36,8 @@ impl Margins {
 /// What the maps of calibration samples were like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapReference {
+    /// The mean of every entry; none where that is zero.
+    pub means: Vec<f32>,
     /// The standard deviation of every entry.
     pub deviations: Vec<f32>,
     /// The largest size of an entry, summed over channels, for every calibration sample, ascending.

@@ -280,7 +280,7 @@ impl Detector {
             let opened = data.open(&Options { keep, ..self.inner.reading() })?;
             let hear = |stage: taste_detector::Stage<'_>| watch.hear(stage);
             session.add(&scorer, opened.samples(), self.chunk(None), &hear)?;
-            Ok(session.finish())
+            session.finish()
         };
         let tests = py.detach(work).map_err(|e| watch.raise(&e))?;
         let json = serde_json::to_string(&tests).map_err(|e| choice(&e.to_string()))?;

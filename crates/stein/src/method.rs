@@ -352,6 +352,8 @@ fn finish(
     statistic.parts = parts(&adjusted, components, single);
     statistic.map = adjusted.map.zip(map).map(|(id, baseline)| Map {
         id,
+        // The baseline is taken off.
+        means: Vec::new(),
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
         deviations: baseline.deviations.iter().map(|&d| d as f32).collect(),
         one_sided: false,

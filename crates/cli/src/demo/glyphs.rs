@@ -173,7 +173,7 @@ fn rows(
         let accuracy = accuracy(&predicted, &glyphs.labels);
         rows.push((change, glyphs, predicted, scores, accuracy));
     }
-    let tested = tests.finish().batches;
+    let tested = tests.finish()?.batches;
     let novelty = Novelty::of(&tested.iter().map(|t| &t.shift).collect::<Vec<_>>(), settings);
     let row = |(((change, glyphs, predicted, scores, accuracy), tested), novelty)| Row {
         change,

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<Outcome> {
             tell_skipped(&data);
         }
     }
-    let tests = session.finish();
+    let tests = session.finish()?;
     if let (true, Some(by)) = (tests.batches.is_empty(), &args.by) {
         bail!(
             "no value of column {:?} has two samples or more: there is nothing to test",

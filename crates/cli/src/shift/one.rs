@@ -196,6 +196,11 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
             let words = format!("{words}, {:+.1} standard errors", entry.statistic);
             table.row([place(entry, shape), small_sd(entry.effect), String::new(), words]);
         }
+        if let Some(rest) = entries.rest {
+            let shown: f64 = entries.list.iter().skip(top).map(|e| e.effect).sum();
+            let words = "what the other entries add, and what the map does not tell".to_owned();
+            table.row(["the rest".to_owned(), small_sd(rest + shown), String::new(), words]);
+        }
     }
     table
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ndarray::{Array2, ArrayView2, ArrayViewD, Axis};
+use ndarray::{Array2, ArrayViewD, Axis};
 use serde::Serialize;
 use taste_stats::{
-    evidence::Evidence,
+    evidence::{Evidence, LEAST_FOR_INTERVAL},
     moments::Moments,
     random::{Random, mix},
 };
@@ -74,8 +74,10 @@ pub struct Shift {
     pub effect: f64,
     /// The same in a word.
     pub size: Size,
-    /// A 95 % interval for the effect; none for very few samples.
+    /// A 95 % interval for the effect; none for very few samples, of which it would miss too often.
     pub interval: Option<(f64, f64)>,
+    /// The nearer end of such an interval, which decides whether the effect is large enough; of few samples as well.
+    pub at_least: f64,
     /// How often chance alone makes the mean evidence this large; never zero.
     pub p_value: f64,
     /// The same, adjusted for the number of batches that were tested.
@@ -107,6 +109,8 @@ impl Shift {
         self.verdict = verdict;
         if verdict == Verdict::Shift {
             self.reasons = std::mem::take(&mut self.information.terms);
+            // What is stuck far out, but not far enough for a flag, is a shift.
+            self.notes.retain(|note| *note != Note::FewFlagged);
         }
         if ordinary && self.effect <= ORDINARY {
             self.notes.insert(0, Note::MoreOrdinary);
@@ -223,14 +227,12 @@ impl<'d> Batch<'d> {
         let batch = Array2::from_shape_vec((self.rows.len(), width), drawn)
             .map_err(|e| refused(format!("the scores do not fit the detector: {e}")))?;
         let batch = batch.view();
-        let at = width - 1 - usize::from(manifest.has_novelty);
-        let scores = |rows: &ArrayView2<'_, f32>| -> Vec<f64> {
-            rows.column(at).iter().map(|&v| f64::from(v)).collect()
-        };
-        let (usual, own) = (scores(&reference), scores(&batch));
+        let (usual, own) = (usual_scores(self.detector), self.scores());
         let evidence = Evidence::of(&usual, &own, manifest.decision.tolerance)?;
         let found = evidence.test(permutations, self.seed)?;
         let effect = evidence.effect();
+        let interval = evidence.interval(0.95)?;
+        let is_told = usual.len().min(own.len()) >= LEAST_FOR_INTERVAL;
         let (columns, stuck) = match self.detector.margins() {
             Some(margins) => {
                 let rows: Vec<&[f32]> = self.inputs.values().map(Vec::as_slice).collect();
@@ -247,7 +249,8 @@ impl<'d> Batch<'d> {
             verdict: Verdict::None,
             effect,
             size: Size::of(effect),
-            interval: evidence.interval(0.95)?.map(|i| (i.low, i.high)),
+            interval: is_told.then_some((interval.low, interval.high)),
+            at_least: interval.low,
             p_value: found.upper,
             adjusted_p_value: found.upper,
             lower_p_value: found.lower,
@@ -264,6 +267,12 @@ impl<'d> Batch<'d> {
                 entries: self.entries(effect, &usual),
             },
         })
+    }
+
+    /// The scores of the samples that were drawn for the test.
+    pub(super) fn scores(&self) -> Vec<f64> {
+        let at = score_column(self.detector);
+        self.rows.values().map(|row| f64::from(row.values[at])).collect()
     }
 
     /// Of the drawn samples, those that equal one before.
@@ -293,9 +302,20 @@ impl<'d> Batch<'d> {
         let finite: Vec<f64> = usual.iter().copied().filter(|s| s.is_finite()).collect();
         let mean = finite.iter().sum::<f64>() / finite.len() as f64;
         let difference = self.score.mean().map(|own| own[0] - mean);
-        let added = difference.filter(|d| *d > 0.0 && effect > 0.0).map(|d| effect / d);
+        let added = difference.filter(|d| *d > 0.0 && effect > 0.0).map(|d| (effect / d, effect));
         entries(self.detector, self.map.as_ref()?, added)
     }
+}
+
+/// Where the score stands in a row: behind the columns of all parts, and before the novelty.
+fn score_column(detector: &Detector) -> usize {
+    detector.reference().rows.ncols() - 1 - usize::from(detector.manifest().has_novelty)
+}
+
+/// The scores of the calibration samples that the detector keeps.
+pub(super) fn usual_scores(detector: &Detector) -> Vec<f64> {
+    let scores = detector.reference().rows.column(score_column(detector));
+    scores.iter().map(|&v| f64::from(v)).collect()
 }
 
 /// Of the bits of numbers.

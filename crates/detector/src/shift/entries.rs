@@ -10,8 +10,10 @@ use crate::{Detector, Role};
 pub struct Entries {
     /// What the parts add up to.
     pub of: EntriesOf,
-    /// Every entry of a sample, those first whose part moved most beyond doubt.
+    /// Every entry of a sample, those first whose effect is largest beyond doubt.
     pub list: Vec<Entry>,
+    /// What is left of the effect of the batch, where entries add to that: what the map does not tell.
+    pub rest: Option<f64>,
 }
 
 /// What the parts of a map add up to.
@@ -35,7 +37,7 @@ pub struct Entry {
     pub position: Vec<usize>,
     /// The name of its column, for tables.
     pub name: Option<String>,
-    /// The mean of its part of the map.
+    /// The mean of its part of the map, less that of calibration samples.
     pub mean: f64,
     /// What it adds to the effect of the batch, where the map adds up to the score; else the mean in standard deviations of
     /// calibration samples.
@@ -44,11 +46,11 @@ pub struct Entry {
     pub statistic: f64,
 }
 
-/// From the moments of the maps of a batch; `added` is what a unit of the score adds to the effect.
+/// From the moments of the maps of a batch; `added` is what a unit of the score adds to the effect, and that effect.
 pub(super) fn entries(
     detector: &Detector,
     moments: &Moments,
-    added: Option<f64>,
+    added: Option<(f64, f64)>,
 ) -> Option<Entries> {
     let maps = detector.maps()?;
     let manifest = detector.manifest();
@@ -64,12 +66,14 @@ pub(super) fn entries(
         _ if has(Role::Residual) => EntriesOf::Residual,
         _ => EntriesOf::Other,
     };
+    let own_effect = added.filter(|_| of == EntriesOf::Evidence);
     let mut list: Vec<Entry> = means
         .iter()
         .zip(&maps.deviations)
         .enumerate()
         .map(|(index, (&mean, &deviation))| {
-            let deviation = f64::from(deviation);
+            let usual = maps.means.get(index).copied().unwrap_or(0.0);
+            let (mean, deviation) = (mean - f64::from(usual), f64::from(deviation));
             let error = errors[index].hypot(deviation / held_out);
             let own = if deviation > 0.0 { mean / deviation } else { 0.0 };
             Entry {
@@ -77,14 +81,14 @@ pub(super) fn entries(
                 position: position(index, &manifest.model.sample_shape),
                 name: columns.and_then(|c| c.get(index).cloned()),
                 mean,
-                effect: added.filter(|_| of == EntriesOf::Evidence).map_or(own, |a| a * mean),
+                effect: own_effect.map_or(own, |(each, _)| each * mean),
                 statistic: if error > 0.0 { mean / error } else { 0.0 },
             }
         })
         .collect();
-    // By the part of the mean that is beyond doubt, two standard errors off.
+    // By the part of the effect that is beyond doubt, two standard errors off.
     let sure = |e: &Entry| {
-        let size = e.mean.abs();
+        let size = e.effect.abs();
         let certain = (1.0 - 2.0 / e.statistic.abs()).max(0.0);
         (if certain.is_finite() { size * certain } else { 0.0 }, size)
     };
@@ -92,7 +96,8 @@ pub(super) fn entries(
         let (a, b) = (sure(a), sure(b));
         b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
     });
-    Some(Entries { of, list })
+    let rest = own_effect.map(|(_, all)| all - list.iter().map(|e| e.effect).sum::<f64>());
+    Some(Entries { of, list, rest })
 }
 
 /// A place along the flattened sample, by axis.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use taste_data::{Chunk, Samples};
-use taste_stats::multiple::holm;
+use taste_stats::{evidence::Evidence, multiple::holm};
 
-use super::{Batch, By, Shift, Verdict, by::in_order};
+use super::{Batch, By, Shift, Verdict, batch::usual_scores, by::in_order};
 use crate::{Detector, Error, Progress, Scorer, error::unfit, refused};
 
 /// The most segments of one data set, and the most samples that are drawn from each.
@@ -14,6 +14,10 @@ const MOST_SEGMENTS: usize = 1000;
 const DRAWN_OF_SEGMENT: usize = 5000;
 /// A segment with fewer samples is not tested.
 const LEAST_IN_SEGMENT: usize = 2;
+/// Batches whose p-value is at most so many times the least that the permutations can give are looked at again, with more of
+/// them, where there are many batches; and the most permutations of such a look.
+const AT_THE_END: f64 = 5.0;
+const MOST_PERMUTATIONS: usize = 400_000;
 
 /// How batches are tested.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,9 +25,10 @@ pub struct TestSettings {
     /// A batch may differ if its p-value, adjusted for the number of batches, is at most this.
     pub alpha: f64,
     /// An effect, in standard deviations of calibration samples, that the nearer end of its interval must reach to be a
-    /// shift; without an interval the effect itself. With 0, the p-value alone decides.
+    /// shift. With 0, the p-value alone decides.
     pub least_effect: f64,
-    /// Random splits of batch and calibration samples that the batch is compared with.
+    /// Random splits of batch and calibration samples that the batch is compared with. One that is further out than nearly
+    /// all of them is compared with more where there are many batches.
     pub permutations: usize,
     /// Cuts each data set into batches of this many samples.
     pub batch_size: Option<usize>,
@@ -126,13 +131,15 @@ pub struct Session<'d> {
     detector: &'d Detector,
     settings: TestSettings,
     tests: Tests,
+    /// Batches that more permutations may tell apart from chance, by their numbers, with their scores.
+    far: Vec<(usize, Vec<f64>)>,
 }
 
 impl<'d> Session<'d> {
     /// No batches yet.
     pub fn new(detector: &'d Detector, settings: TestSettings) -> Result<Self, Error> {
         settings.check()?;
-        Ok(Self { detector, settings, tests: Tests::default() })
+        Ok(Self { detector, settings, tests: Tests::default(), far: Vec::new() })
     }
 
     /// Scores a data set and adds it: whole, in batches, or divided by a column.
@@ -239,12 +246,36 @@ impl<'d> Session<'d> {
             Error::Request(message) => refused(format!("{data}: {message}")),
             other => other,
         })?;
+        if shift.p_value <= AT_THE_END * self.settings.least_p_value() {
+            self.far.push((self.tests.batches.len(), batch.scores()));
+        }
         self.tests.batches.push(Tested { data: data.to_owned(), first, segment, shift });
         Ok(())
     }
 
+    /// Looks again at batches that are furthest out, where so many batches were tested that no p-value could be small enough.
+    /// A p-value is that of the second look if the first was small, so that it is at most α with a chance of at most α.
+    fn look_again(&mut self) -> Result<(), Error> {
+        let batches = self.tests.batches.len();
+        if self.settings.least_p_value() * batches as f64 <= self.settings.alpha {
+            return Ok(());
+        }
+        // Twice what is needed, as chance alone may be as far out once.
+        let permutations = (2 * self.settings.permutations_for(batches)).min(MOST_PERMUTATIONS);
+        let usual = usual_scores(self.detector);
+        let tolerance = self.detector.manifest().decision.tolerance;
+        for (number, scores) in &self.far {
+            let evidence = Evidence::of(&usual, scores, tolerance)?;
+            let found = evidence.test(permutations, self.settings.seed.wrapping_add(1))?;
+            let shift = &mut self.tests.batches[*number].shift;
+            (shift.p_value, shift.permutations) = (found.upper, found.permutations);
+        }
+        Ok(())
+    }
+
     /// The verdicts: p-values are adjusted for the number of batches (Holm 1979).
-    pub fn finish(mut self) -> Tests {
+    pub fn finish(mut self) -> Result<Tests, Error> {
+        self.look_again()?;
         let settings = &self.settings;
         let of = |p: fn(&Shift) -> f64| {
             holm(&self.tests.batches.iter().map(|b| p(&b.shift)).collect::<Vec<_>>())
@@ -256,7 +287,7 @@ impl<'d> Session<'d> {
             let verdict = Verdict::of(shift, settings.alpha, settings.least_effect);
             shift.judge(verdict, lower <= settings.alpha, settings);
         }
-        self.tests
+        Ok(self.tests)
     }
 }
 

@@ -20,11 +20,9 @@ pub enum Verdict {
 impl Verdict {
     /// Of a batch that has its adjusted p-value.
     pub(super) fn of(shift: &Shift, alpha: f64, least_effect: f64) -> Self {
-        // The nearer end of the interval is what the effect surely has.
-        let surely = shift.interval.map_or(shift.effect, |(low, _)| low);
         if shift.adjusted_p_value > alpha {
             Self::None
-        } else if least_effect > 0.0 && surely < least_effect {
+        } else if least_effect > 0.0 && shift.at_least < least_effect {
             Self::Negligible
         } else {
             Self::Shift

@@ -154,7 +154,7 @@ fn finish(job: &mut Job<'_>, terms: Id, seen: &Gathered) -> Result<Step, Error> 
     let mut statistic = Statistic::new(b.reshape(sum, &[rows])?);
     #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
     let deviations = baseline.deviations.iter().map(|&d| d as f32).collect();
-    statistic.map = Some(Map { id: less, deviations, one_sided: false });
+    statistic.map = Some(Map { id: less, means: Vec::new(), deviations, one_sided: false });
     statistic.parts.push(Part {
         role: taste_detector::Role::Plain,
         name: "terms".to_owned(),

@@ -61,7 +61,7 @@ fn test(detector: &Detector, samples: &InMemory, permutations: usize) -> Shift {
     let settings = TestSettings { permutations, ..TestSettings::of(detector) };
     let mut session = Session::new(detector, settings).expect("a session");
     session.test("batch", 0, &batch(detector, samples)).expect("a test");
-    session.finish().batches.remove(0).shift
+    session.finish().expect("tests").batches.remove(0).shift
 }
 
 /// Normal samples with one column moved.
@@ -166,7 +166,7 @@ fn a_negligible_effect_is_seen_and_let_pass() {
             TestSettings { permutations: 199, least_effect, ..TestSettings::of(&detector) };
         let mut session = Session::new(&detector, settings).expect("a session");
         session.test("small", 0, &batch(&detector, &small)).expect("a test");
-        session.finish().batches.remove(0).shift
+        session.finish().expect("tests").batches.remove(0).shift
     };
     let shift = found(TestSettings::LEAST_EFFECT);
     assert!(shift.p_value <= 0.005 && shift.interval.expect("one").1 < 0.2, "{shift:?}");
@@ -264,7 +264,7 @@ fn tested(detector: &Detector, settings: TestSettings, sets: &[&dyn Samples]) ->
     for set in sets {
         session.add(&scorer, *set, 7, &|_| ControlFlow::Continue(())).expect("tested");
     }
-    session.finish()
+    session.finish().expect("tests")
 }
 
 #[test]

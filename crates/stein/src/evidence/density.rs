@@ -39,10 +39,8 @@ impl ClassGaussian {
         let classes = classes.filter(|(_, k)| count >= 2 * k);
         let mean = rows.mean_axis(Axis(0)).unwrap_or_default();
         let centred = rows - &mean;
-        let variances = centred.map_axis(Axis(0), |c| c.dot(&c) / count as f64);
-        // Below what single precision resolves.
-        let varies = |j: usize| variances[j] > 1e-12 * mean[j].powi(2) && variances[j] > 1e-30;
-        let kept: Vec<usize> = (0..width).filter(|&j| varies(j)).collect();
+        let variances = variances(&centred);
+        let kept: Vec<usize> = (0..width).filter(|&j| varies(variances[j], mean[j])).collect();
         if kept.is_empty() {
             return Err(refused("no feature varies over the training samples"));
         }
@@ -97,6 +95,22 @@ impl ClassGaussian {
         };
         b.sub(own, v)
     }
+}
+
+fn variances(centred: &Array2<f64>) -> Array1<f64> {
+    centred.map_axis(Axis(0), |c| c.dot(&c) / c.len() as f64)
+}
+
+/// Whether a feature varies by more than single precision resolves.
+fn varies(variance: f64, mean: f64) -> bool {
+    variance > 1e-12 * mean.powi(2) && variance > 1e-30
+}
+
+/// Whether any feature does.
+pub(crate) fn any_varies(rows: &Array2<f64>) -> bool {
+    let mean = rows.mean_axis(Axis(0)).unwrap_or_default();
+    let variances = variances(&(rows - &mean));
+    variances.iter().zip(&mean).any(|(variance, mean)| varies(*variance, *mean))
 }
 
 /// Means of classes that borrow from the mean of all, which is zero, and what leaves each sample out of its own.

@@ -12,7 +12,10 @@ use taste_graph::{
 };
 use taste_ops::functions;
 
-use super::{columns::Columns, density::ClassGaussian};
+use super::{
+    columns::Columns,
+    density::{ClassGaussian, any_varies},
+};
 use crate::{
     Error,
     fields::{Dct, Layout},
@@ -143,8 +146,8 @@ impl Subject {
         Ok(watches)
     }
 
-    /// What the pass gave.
-    pub(super) fn learn(&self, seen: &Gathered) -> Result<Learnt, Error> {
+    /// What the pass gave. Earlier cuts at which nothing varies are left out, such as the mean over classes of what trees give.
+    pub(super) fn learn(&mut self, seen: &Gathered) -> Result<Learnt, Error> {
         let drawn = seen.rows(ROWS)?;
         let rows = drawn.values.mapv(f64::from);
         let mut at = 0;
@@ -152,7 +155,11 @@ impl Subject {
             at += width;
             rows.slice(s![.., at - width..at]).to_owned()
         };
-        let features: Vec<Array2<f64>> = self.cuts.iter().map(|c| take(c.width)).collect();
+        let last = self.cuts.len().saturating_sub(1);
+        let taken = self.cuts.iter().enumerate().map(|(i, cut)| (i, cut.clone(), take(cut.width)));
+        let told = taken.filter(|(i, _, rows)| *i == last || any_varies(rows));
+        let (cuts, features): (Vec<Feature>, Vec<Array2<f64>>) =
+            told.map(|(_, cut, rows)| (cut, rows)).unzip();
         let answers = take(if self.answer.has_classes() { 1 } else { self.width });
         let (classes, by_labels) = self.classes(&answers, drawn);
         let classes = classes.as_deref().map(|c| (c, self.width));
@@ -160,6 +167,7 @@ impl Subject {
             .iter()
             .map(|rows| ClassGaussian::fit(rows, classes))
             .collect::<Result<Vec<_>, _>>()?;
+        self.cuts = cuts;
         let input = match self.samples {
             Kind::Table => {
                 let width = rows.ncols() - at;

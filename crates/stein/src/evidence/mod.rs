@@ -103,7 +103,7 @@ impl Method for Taste {
 
     fn begin(&self, job: &mut Job<'_>) -> Result<Step, Error> {
         let set = self.set;
-        let subject = Subject::new(job)?;
+        let mut subject = Subject::new(job)?;
         let watches = subject.watches(job)?;
         Ok(Step::pass("training samples", Split::Fit, watches, move |job, seen| {
             let learnt = subject.learn(seen)?;
@@ -195,10 +195,15 @@ fn with_map(job: &mut Job<'_>, of: &Fitted, mut statistic: Statistic) -> Result<
     let watches = vec![Watch::value(MAP, id, Gather::Moments)];
     Ok(Step::pass("samples for the maps", Split::Tails, watches, move |_, seen| {
         // No map where no sample has one, as its derivative is no number.
-        let Some(variances) = seen.moments(MAP)?.variance() else { return Ok(statistic.into()) };
+        let found = seen.moments(MAP)?;
+        let (Some(means), Some(variances)) = (found.mean(), found.variance()) else {
+            return Ok(statistic.into());
+        };
         #[expect(clippy::cast_possible_truncation, reason = "files are single precision")]
-        let deviations = variances.iter().map(|v| v.sqrt() as f32).collect();
-        statistic.map = Some(Map { id, deviations, one_sided: false });
+        let single = |v: f64| v as f32;
+        let means = means.iter().map(|v| single(*v)).collect();
+        let deviations = variances.iter().map(|v| single(v.sqrt())).collect();
+        statistic.map = Some(Map { id, means, deviations, one_sided: false });
         Ok(statistic.into())
     }))
 }

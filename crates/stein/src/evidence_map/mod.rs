@@ -208,7 +208,7 @@ fn statistic(
     let score = b.sum(evidence, &[1])?;
     let mut statistic = Statistic::new(b.reshape(score, &[rows])?);
     let id = pixels.as_sample(&mut b, map)?;
-    statistic.map = Some(Map { id, deviations: Vec::new(), one_sided: true });
+    statistic.map = Some(Map { id, means: Vec::new(), deviations: Vec::new(), one_sided: true });
     statistic.parts.push(Part {
         name: "evidence".to_owned(),
         id: evidence,
