@@ -1,7 +1,7 @@
 //! `taste edit`.
 
 use anyhow::{Result, bail};
-use taste_detector::{Decision, Detector};
+use taste_detector::{Decision, Detector, Finding, Level};
 
 use crate::{
     Outcome,
@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) fn run(args: &EditArgs) -> Result<Outcome> {
     let mut detector = Detector::open(&args.detector)?;
-    let mut changed = false;
+    let (mut changed, estimated) = (false, detector.manifest().errors.is_some());
     if let Some(path) = &args.recalibrate {
         let engine = args.engine.engine()?;
         let data = detector.open_data(path, false)?;
@@ -46,7 +46,24 @@ pub(crate) fn run(args: &EditArgs) -> Result<Outcome> {
     } else {
         print(&format!("{}\n", sentence(decision, detector.calibration().len())))?;
     }
+    if changed && !args.engine.quiet {
+        for found in detector.manifest().findings.iter().filter(|f| is_of_calibration(f)) {
+            tell(&format!("warning: {}", found.message));
+        }
+        if estimated {
+            tell(
+                "note: how often the model is right was learnt on the calibration samples of before, and is no longer \
+                 estimated: taste fit --like with --calibration and --calibration-labels learns it again",
+            );
+        }
+    }
     Ok(Outcome::Fine)
+}
+
+/// Whether something is wrong with calibration samples, which may be new.
+fn is_of_calibration(found: &Finding) -> bool {
+    found.level == Level::Warning
+        && taste_detector::CALIBRATION_CHECKS.contains(&found.check.as_str())
 }
 
 /// When samples are flagged.

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
     };
     let options = look::at_tables(&data, &options, quiet)?;
     let settings = match &like {
-        Some(like) => like.manifest().settings.clone(),
+        Some(like) => like.manifest().settings_now(),
         None => args.settings()?,
     };
     let needs = method.needs();

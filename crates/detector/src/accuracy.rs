@@ -64,7 +64,8 @@ impl Estimate {
 
 impl ErrorModel {
     /// From the scores of labelled samples and how wrong the model is on each: 0 or 1, or the absolute error. Nothing with
-    /// fewer than 20 samples, or where a classifier made fewer than 10 mistakes: there is nothing to learn from.
+    /// fewer than 20 samples, where a classifier made fewer than 10 mistakes, or where the errors of a regressor do not
+    /// grow with its scores beyond doubt: there is nothing to learn from.
     pub fn fit(measure: Measure, scores: &[f64], errors: &[f64]) -> Option<Self> {
         const LEAST: usize = 20;
         const LEAST_MISTAKES: usize = 10;
@@ -114,7 +115,12 @@ impl ErrorModel {
                 let spread: f64 = x.iter().map(|x| (x - centre).powi(2)).sum();
                 let along: f64 =
                     x.iter().zip(&known).map(|(x, k)| (x - centre) * (k.1 - mean)).sum();
-                let slope = if spread > 0.0 { (along / spread).max(0.0) } else { 0.0 };
+                // Against its standard error without a relation.
+                let doubt = 2.0 * (variance * spread).sqrt();
+                if spread <= 0.0 || along <= doubt {
+                    return None;
+                }
+                let slope = along / spread;
                 (mean - slope * centre, slope)
             }
         };

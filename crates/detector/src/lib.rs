@@ -42,7 +42,7 @@ pub use engine::Engine;
 pub use error::{Error, ErrorKind, Shortage, refused};
 pub use fit::{Fit, Fitting, Next};
 pub use goal::{GOALS, Goal};
-pub use health::{Finding, Level, finding};
+pub use health::{CALIBRATION_CHECKS, Finding, Level, finding};
 pub use inputs::{with_inputs, with_rows};
 pub use job::{Described, Job};
 pub use manifest::{

@@ -40,6 +40,16 @@ pub struct Manifest {
     pub findings: Vec<Finding>,
 }
 
+impl Manifest {
+    /// The settings of the fit, with what was decided since.
+    pub fn settings_now(&self) -> Settings {
+        let decision = &self.decision;
+        let alpha = decision.alpha.unwrap_or(self.settings.alpha);
+        let rule = decision.rule.parse().unwrap_or(self.settings.rule);
+        Settings { alpha, goal: decision.goal, rule, ..self.settings.clone() }
+    }
+}
+
 /// What is known of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFacts {

@@ -83,7 +83,7 @@ impl Detector {
             calibration_given: true,
             in_training,
         });
-        manifest.findings.retain(|f| !health::CHECKS.contains(&f.check.as_str()));
+        manifest.findings.retain(|f| !health::CALIBRATION_CHECKS.contains(&f.check.as_str()));
         manifest.findings.extend(own);
         let name = manifest.model.prediction.clone();
         let prediction = (name.clone(), named(&draft, &name)?);

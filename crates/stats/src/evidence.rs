@@ -126,9 +126,16 @@ impl Evidence {
         };
         let pooled = [of(&all, &reference, false), of(&all, &batch, false)];
         let of_choice = usual.of_choice(&batch);
-        let (reference, batch) = (of(&usual, &reference, false), of(&usual, &batch, true));
-        let of_reference = Summary::of(&reference)
-            .ok_or_else(|| refused("evidence needs a reference of two samples at least"))?;
+        let summary = |reference: &[f64]| {
+            let few = || refused("evidence needs a reference of two samples at least");
+            Summary::of(reference).ok_or_else(few)
+        };
+        let (mut reference, mut batch) = (of(&usual, &reference, false), of(&usual, &batch, true));
+        if summary(&reference)?.variance <= ROUNDING {
+            // All of the reference are equal, and tell no shares.
+            (reference, batch) = (pooled[0].clone(), pooled[1].clone());
+        }
+        let of_reference = summary(&reference)?;
         let of_batch = match batch[..] {
             [] => return Err(refused("a batch without samples has no evidence")),
             [one] => Summary { mean: one, variance: 0.0, count: 1 },

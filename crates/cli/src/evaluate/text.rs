@@ -60,7 +60,7 @@ pub(crate) fn by_set(found: &Evaluated, score: &ScoreReport) -> Table {
     let mut head = vec!["set", "samples", "AUROC", "95 % interval", "FPR95", "flagged"];
     let quality = match found.model {
         Task::Classifier { .. } | Task::Binary { .. } => "accuracy",
-        Task::Regressor => "mean abs. error",
+        Task::Regressor | Task::Several { .. } => "mean abs. error",
     };
     head.extend([quality, "failures"].into_iter().filter(|_| labelled));
     let estimated = score.sets.iter().any(|set| set.estimate.is_some());
@@ -211,7 +211,9 @@ pub(crate) fn failures(report: &Report<'_>) -> Option<String> {
     let labelled = |j: &&Judged<'_>| j.found.scores.iter().any(labelled);
     report.detectors.iter().find(labelled).map(|judged| {
         let rest = match (judged.found.model, judged.found.mistake_above) {
-            (Task::Classifier { .. } | Task::Binary { .. }, _) => String::new(),
+            (Task::Classifier { .. } | Task::Binary { .. } | Task::Several { .. }, _) => {
+                String::new()
+            }
             (Task::Regressor, Some(limit)) => {
                 format!(": an error above {}, which a tenth of clean samples have", number(limit))
             }
@@ -247,7 +249,7 @@ fn mean_of(group: &GroupReport) -> String {
 fn quality_of(found: &Evaluated, accuracy: Option<f64>, error: Option<f64>) -> String {
     match found.model {
         Task::Classifier { .. } | Task::Binary { .. } => percents(accuracy),
-        Task::Regressor => error.map_or_else(none, number),
+        Task::Regressor | Task::Several { .. } => error.map_or_else(none, number),
     }
 }
 

@@ -146,6 +146,6 @@ fn warning(batch: &Tested, note: Note) -> Option<String> {
             shift.repeated,
             count(shift.samples, "sample")
         )),
-        Note::MoreOrdinary | Note::FewFlagged | Note::NewData => None,
+        Note::MoreOrdinary | Note::FewFlagged | Note::NewData | Note::SeenCalibration => None,
     }
 }

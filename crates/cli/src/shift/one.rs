@@ -2,12 +2,14 @@
 
 use taste_detector::{
     Detector, Estimate, Measure, channel_axis,
-    shift::{EntriesOf, Entry, Kind, MovedColumn, Quantity, Reason, Shift, Tested, Verdict},
+    shift::{
+        EntriesOf, Entry, Kind, MovedColumn, Quantity, Reason, Shift, StuckColumn, Tested, Verdict,
+    },
 };
 
 use super::{
     Report,
-    words::{deviations, interval, new_data, ordinary, p_value},
+    words::{deviations, interval, new_data, ordinary, p_value, seen_calibration},
 };
 use crate::{
     look, sheet,
@@ -36,7 +38,8 @@ pub(super) fn render(
     for line in look::lines(&shift.remarks) {
         facts.row(["data".to_owned(), line]);
     }
-    for note in ordinary(shift).into_iter().chain(new_data(shift)) {
+    let notes = [ordinary(shift), new_data(shift), seen_calibration(shift)];
+    for note in notes.into_iter().flatten() {
         facts.row(["note".to_owned(), note]);
     }
     let mut text = facts.render(0);
@@ -102,12 +105,13 @@ pub(crate) fn answers(found: &Estimate) -> String {
             let [value, low, high, usual] =
                 [found.value, found.low, found.high, found.calibration].map(|v| 100.0 * v);
             format!(
-                "about {value:.1} % right, by the scores alone (95 % interval {low:.1} to {high:.1} %; {usual:.1} % on \
-                 calibration samples)"
+                "about {value:.1} % right, if wrong answers still have such scores as on the calibration samples (95 % \
+                 interval {low:.1} to {high:.1} %; {usual:.1} % right on those)"
             )
         }
         Measure::AbsoluteError => format!(
-            "mean absolute error about {}, by the scores alone (95 % interval {} to {}; {} on calibration samples)",
+            "mean absolute error about {}, if errors still go with scores as on the calibration samples (95 % interval {} \
+             to {}; {} on those)",
             number(found.value),
             number(found.low),
             number(found.high),
@@ -175,7 +179,7 @@ pub(crate) fn information(shift: &Shift, detector: &Detector, top: usize) -> Tab
                 if stuck.value.is_nan() {
                     "lack it".to_owned()
                 } else {
-                    format!("have the value {}", stuck.value)
+                    format!("have the value {}", value(detector, stuck))
                 },
                 percent_of(stuck.usual_share)
             ),
@@ -241,6 +245,17 @@ fn small_sd(effect: f64) -> String {
 
 fn percent_of(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
+}
+
+/// The value of a column as it was read: a word where it holds words.
+fn value(detector: &Detector, stuck: &StuckColumn) -> String {
+    let words = detector.manifest().data.reading.words.iter().find(|d| d.column == stuck.name);
+    let word = words.and_then(|d| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place")]
+        let place = stuck.value as usize;
+        d.words.get(place)
+    });
+    word.map_or_else(|| stuck.value.to_string(), |word| format!("{word:?}"))
 }
 
 /// The name of a column, `row 3, column 5` of images, `entry 3` of vectors.

@@ -64,6 +64,15 @@ pub(crate) fn new_data(shift: &Shift) -> Option<String> {
     ))
 }
 
+/// That the calibration may be what differs, if so.
+pub(crate) fn seen_calibration(shift: &Shift) -> Option<String> {
+    has(shift, Note::SeenCalibration).then(|| {
+        "the detector is calibrated on samples that the model may have been trained on, so that new data look further out \
+         than they are: recalibrate it on fresh samples (taste edit --recalibrate) before you believe a shift"
+            .to_owned()
+    })
+}
+
 fn has(shift: &Shift, note: Note) -> bool {
     shift.notes.contains(&note)
 }

@@ -111,6 +111,8 @@ impl Shift {
             self.reasons = std::mem::take(&mut self.information.terms);
             // What is stuck far out, but not far enough for a flag, is a shift.
             self.notes.retain(|note| *note != Note::FewFlagged);
+        } else {
+            self.notes.retain(|note| *note != Note::SeenCalibration);
         }
         if ordinary && self.effect <= ORDINARY {
             self.notes.insert(0, Note::MoreOrdinary);
@@ -294,6 +296,8 @@ impl<'d> Batch<'d> {
             notes.extend((share > 2.0 * usual).then_some(Note::Repeated));
         }
         notes.extend((self.not_finite > 0).then_some(Note::NoScore));
+        let seen = self.detector.manifest().data.calibration.is_none();
+        notes.extend(seen.then_some(Note::SeenCalibration));
         notes
     }
 

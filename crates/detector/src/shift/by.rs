@@ -27,6 +27,15 @@ pub enum DatePart {
     Day,
 }
 
+/// What stands for a value that is missing.
+const MISSING: [&str; 5] = ["na", "nan", "null", "none", "n/a"];
+
+/// Whether text is a whole number.
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
 impl DatePart {
     const ALL: [(&'static str, Self, usize); 3] =
         [("year", Self::Year, 4), ("month", Self::Month, 7), ("day", Self::Day, 10)];
@@ -56,9 +65,16 @@ impl fmt::Display for By {
 }
 
 impl By {
-    /// The segment that a value belongs to.
+    /// The segment that a value belongs to: what is missing in one way or another is one, and `1.0` is `1`.
     pub(super) fn segment<'v>(&self, value: &'v str) -> Result<&'v str, Error> {
         let value = value.trim();
+        let is_missing = MISSING.iter().any(|word| value.eq_ignore_ascii_case(word));
+        let value = if is_missing { "" } else { value };
+        let value = match value.split_once('.') {
+            Some((whole, rest)) if is_whole(whole) && rest.bytes().all(|b| b == b'0') => whole,
+            _ => value,
+        };
+        let value = if value == "-0" { "0" } else { value };
         let Some(part) = self.part else { return Ok(value) };
         let is_date = value.len() >= 10
             && value.bytes().take(10).enumerate().all(|(i, b)| match i {
@@ -118,6 +134,11 @@ mod tests {
         assert_eq!(segment("d:year", "2024-05-17"), Ok("2024"));
         assert_eq!(segment("d:year", ""), Ok(""));
         assert_eq!(segment("d", "17.5.2024"), Ok("17.5.2024"));
+        for (value, wanted) in
+            [("1.0", "1"), ("-0.0", "0"), ("NaN", ""), ("na", ""), ("1.50", "1.50"), ("007", "007")]
+        {
+            assert_eq!(segment("d", value), Ok(wanted));
+        }
         assert!(segment("d:day", "17.5.2024").is_err_and(|e| e.contains("not a date")));
     }
 

@@ -80,4 +80,7 @@ pub enum Note {
     Repeated,
     /// Some samples have no score; they count as furthest out.
     NoScore,
+    /// There is a shift, and the detector is calibrated on samples that the model may have been trained on: it takes new
+    /// data for shifted ones.
+    SeenCalibration,
 }

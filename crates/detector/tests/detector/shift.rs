@@ -286,6 +286,40 @@ fn several_batches_are_tested_together() {
 }
 
 #[test]
+fn a_shift_is_found_among_many_batches() {
+    let detector = fitted(Column, halves(), 1000);
+    let size = 40;
+    let settings =
+        TestSettings { batch_size: Some(size), permutations: 999, ..TestSettings::of(&detector) };
+    let (calm, far) = (normal(size * 120, 0.0, 4), normal(size, 3.0, 5));
+    let batches = tested(&detector, settings.clone(), &[&calm, &far]).batches;
+    assert_eq!(batches.len(), 121);
+    // 999 permutations give no p-value below .001, which is above alpha for one of 121.
+    assert!(settings.least_p_value() * 121.0 > settings.alpha);
+    let last = &batches[120].shift;
+    assert!(last.is_shift() && last.permutations > 999, "{last:?}");
+    let found = batches[..120].iter().filter(|b| b.shift.is_shift()).count();
+    assert_eq!(found, 0);
+}
+
+#[test]
+fn a_large_batch_is_as_far_out_as_a_small_one_of_its_kind() {
+    let detector = fitted(Column, halves(), 2000);
+    let far = normal(8000, 2.0, 7);
+    let of = |size: usize| {
+        let part = far.values().slice_axis(ndarray::Axis(0), (..size).into()).to_owned();
+        test(&detector, &InMemory::new("far", part), 199)
+    };
+    let (whole, mut before) = (of(8000), f64::INFINITY);
+    for size in [50, 500, 8000] {
+        let (low, high) = of(size).interval.expect("an interval");
+        assert!(high - low < before, "{size}: {low} to {high}");
+        before = high - low;
+        assert!(low < whole.effect && whole.effect < high, "{size}: {low} to {high}");
+    }
+}
+
+#[test]
 fn segments_are_tested_with_their_number_in_mind() {
     let detector = fitted(Column, halves(), 1000);
     let Ok(by) = "day:month".parse::<By>();

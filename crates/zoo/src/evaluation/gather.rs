@@ -64,6 +64,9 @@ impl<'a> Reader<'a> {
             scores: self.columns(),
             errors: (!matches!(set.truth, Truth::Unknown)).then(Vec::new),
         };
+        if found.errors.is_some() {
+            self.task.check_judged(&set.name)?;
+        }
         if let (Truth::Given(labels), Some(classes)) = (set.truth, self.task.classes()) {
             check_classes(labels, classes)?;
         }
@@ -118,6 +121,7 @@ impl<'a> Reader<'a> {
             }
             Task::Regressor if finite => (f64::from(answer[0]) - truth).abs(),
             Task::Regressor => f64::INFINITY,
+            Task::Several { .. } => f64::NAN,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use taste_detector::{Detector, Estimate};
+use taste_detector::{Detector, Error, Estimate, refused};
 
 use crate::metrics::Measured;
 
@@ -23,6 +23,11 @@ pub enum Task {
     },
     /// The only output is the answer.
     Regressor,
+    /// Each of several outputs is an answer of its own.
+    Several {
+        /// How many outputs.
+        answers: usize,
+    },
 }
 
 /// Where the second of two classes begins.
@@ -42,7 +47,8 @@ impl Task {
         match (model.answer.as_str(), model.outputs) {
             ("binary", _) => Self::Binary { above: Threshold::Half },
             ("binary logit", _) => Self::Binary { above: Threshold::Zero },
-            ("numbers", _) | (_, 0 | 1) => Self::Regressor,
+            (_, 0 | 1) => Self::Regressor,
+            ("numbers" | "labels", answers) => Self::Several { answers },
             (_, classes) => Self::Classifier { classes },
         }
     }
@@ -52,7 +58,18 @@ impl Task {
         match self {
             Self::Classifier { classes } => Some(classes),
             Self::Binary { .. } => Some(2),
-            Self::Regressor => None,
+            Self::Regressor | Self::Several { .. } => None,
+        }
+    }
+
+    /// Fails where one label a sample can't tell whether the model is right.
+    pub(super) fn check_judged(self, samples: &str) -> Result<(), Error> {
+        match self {
+            Self::Several { answers } => Err(refused(format!(
+                "{samples}: the model gives {answers} answers a sample, which one label a sample can't judge: leave the \
+                 labels out, or export the model with one answer"
+            ))),
+            _ => Ok(()),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn summarise(detector: &Detector, clean: &Gathered, shifted: &[Gather
     let limit = match model {
         Task::Classifier { .. } | Task::Binary { .. } => Some(0.5),
         Task::Regressor => usual_error(clean),
+        Task::Several { .. } => None,
     };
     let judge = Judge { model, errors: manifest.errors.as_ref(), limit };
     let count = clean.scores.len();
@@ -156,6 +157,7 @@ impl Judge<'_> {
             let cost = match self.model {
                 Task::Classifier { .. } | Task::Binary { .. } => -set.value("accuracy")?,
                 Task::Regressor => set.mean_absolute_error?,
+                Task::Several { .. } => return None,
             };
             Some((set.value("auroc")?, cost))
         };
