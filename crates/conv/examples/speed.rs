@@ -31,8 +31,23 @@ const DENSE: [(Direction, usize, usize, usize, usize, usize); 19] = [
 ];
 
 /// Channels that each have a window of their own: window, stride, channels, rows and columns.
-const APART: [(usize, usize, usize, usize); 5] =
-    [(3, 1, 32, 112), (3, 2, 96, 112), (3, 1, 144, 56), (5, 1, 480, 14), (3, 1, 960, 7)];
+const APART: [(usize, usize, usize, usize); 15] = [
+    (3, 1, 32, 112),
+    (3, 2, 96, 112),
+    (3, 1, 144, 56),
+    (3, 2, 144, 56),
+    (3, 1, 192, 28),
+    (5, 1, 240, 28),
+    (3, 2, 192, 28),
+    (5, 2, 144, 56),
+    (5, 2, 240, 28),
+    (3, 1, 384, 14),
+    (3, 2, 576, 14),
+    (5, 1, 480, 14),
+    (5, 2, 672, 14),
+    (5, 1, 1152, 7),
+    (3, 1, 960, 7),
+];
 
 #[expect(clippy::print_stdout, reason = "its only result")]
 fn main() {

@@ -3,7 +3,9 @@
 use rten_simd::{Isa, SimdOp};
 
 use crate::{
-    After, across, by_two, direct,
+    After, across, by_two,
+    depthwise::Depthwise,
+    direct,
     filter::{Filter, Method},
     finish::Finish,
     strips::Channel,
@@ -44,7 +46,11 @@ impl Whole<'_> {
         let together = (IMAGES / (inputs * self.cells).max(1)).max(least);
         let together = together.min(output.len() / per_sample);
         // Strips end with the row.
-        let half_empty = self.method == Method::Winograd && self.size[1] <= LENGTH;
+        let half_empty = match self.method {
+            Method::Winograd => self.size[1] <= LENGTH,
+            Method::Depthwise => self.filter.depthwise().is_short(self.size),
+            _ => false,
+        };
         work::with(|work| {
             for (i, output) in output.chunks_mut(together * per_sample).enumerate() {
                 let first = first + i * together;
@@ -59,8 +65,13 @@ impl Whole<'_> {
                     channels,
                     finish: Finish { after: self.after, output, offset },
                 };
-                let run = Run { filter: self.filter, method: self.method, part, work };
-                vectors::dispatch(half_empty, run);
+                if self.method == Method::Depthwise {
+                    let depthwise = self.filter.depthwise();
+                    vectors::dispatch(half_empty, Apart { depthwise, part, work });
+                } else {
+                    let run = Run { filter: self.filter, method: self.method, part, work };
+                    vectors::dispatch(half_empty, run);
+                }
             }
         });
     }
@@ -86,6 +97,12 @@ impl<'a> Part<'a> {
         let number = self.inputs * self.inner[0] * self.inner[1];
         let samples = self.input.chunks_exact((self.input.len() / self.samples).max(1));
         samples.map(move |sample| &sample[group * number..][..number])
+    }
+
+    /// The inputs of a sample from a channel on, and those of samples behind it.
+    pub(crate) fn from(&self, sample: usize, channel: usize) -> &'a [f32] {
+        let of_sample = self.input.len() / self.samples;
+        &self.input[sample * of_sample + channel * self.inner[0] * self.inner[1]..]
     }
 
     /// All inputs, if there is but one group.
@@ -121,7 +138,26 @@ impl SimdOp for Run<'_> {
             Method::Direct => direct::run(filter.passes(), isa, part, work),
             Method::ByTwo => by_two::run(filter.passes(), isa, part, work),
             Method::Across => across::run(filter.passes(), isa, part, work),
+            Method::Depthwise => unreachable!("it is compiled by itself"),
             Method::Winograd => filter.winograd().run(isa, part, work),
         }
+    }
+}
+
+/// Depthwise convolutions. Compiled together with the others, these became slower.
+struct Apart<'a> {
+    depthwise: &'a Depthwise,
+    part: Part<'a>,
+    work: &'a mut Work,
+}
+
+impl SimdOp for Apart<'_> {
+    type Output = ();
+
+    #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let Self { depthwise, mut part, work } = self;
+        depthwise.run(isa, &mut part, work);
     }
 }

@@ -8,7 +8,9 @@ use crate::{
     After, Channels, Numbers, across,
     axis::{Direction, Window},
     batch::{LENGTH, Whole},
-    by_two, direct,
+    by_two,
+    depthwise::{self, Depthwise},
+    direct,
     passes::Passes,
     tiles::Tiles,
     winograd::Winograd,
@@ -32,6 +34,7 @@ pub struct Filter {
     weights: Vec<f32>,
     passes: OnceLock<Passes>,
     winograd: OnceLock<Winograd>,
+    depthwise: OnceLock<Depthwise>,
 }
 
 /// A way to convolve.
@@ -41,6 +44,7 @@ pub(crate) enum Method {
     ByTwo,
     Across,
     Winograd,
+    Depthwise,
 }
 
 impl Filter {
@@ -61,13 +65,23 @@ impl Filter {
         if !even || number == 0 || !sound || weights.len() != number / groups {
             return None;
         }
-        let (passes, winograd) = (OnceLock::new(), OnceLock::new());
-        Some(Self { direction, windows, channels, weights: weights.to_vec(), passes, winograd })
+        Some(Self {
+            direction,
+            windows,
+            channels,
+            weights: weights.to_vec(),
+            passes: OnceLock::new(),
+            winograd: OnceLock::new(),
+            depthwise: OnceLock::new(),
+        })
     }
 
     /// The method that is likely to be fastest for a number of samples of a size.
     fn fastest(&self, samples: usize, inner: [usize; 2], size: [usize; 2]) -> Method {
         let Self { direction, windows, channels, .. } = *self;
+        if depthwise::suits(direction, windows, channels, inner, size) {
+            return Method::Depthwise;
+        }
         let plain = if by_two::suits(direction, windows) { Method::ByTwo } else { Method::Direct };
         let cost = direct::cost(direction, windows, channels, size);
         let mut methods = vec![(samples.saturating_mul(cost), plain)];
@@ -93,7 +107,7 @@ impl Filter {
         self.weights[(pair * rows + row) * columns + column]
     }
 
-    /// The weights in the order of all methods but one.
+    /// The weights in the order of all methods but two.
     pub(crate) fn passes(&self) -> &Passes {
         self.passes.get_or_init(|| {
             let weight = |group, pair, place| self.weight(group, pair, place);
@@ -101,12 +115,20 @@ impl Filter {
         })
     }
 
-    /// The weights in the order of that one.
+    /// The weights in the order of one of them.
     pub(crate) fn winograd(&self) -> &Winograd {
         self.winograd.get_or_init(|| {
             let Channels { inputs, outputs, .. } = self.channels;
             let weight = |pair, place| self.weight(0, pair, place);
             Winograd::new(self.direction, self.windows, [inputs, outputs], weight)
+        })
+    }
+
+    /// The weights in the order of the other.
+    pub(crate) fn depthwise(&self) -> &Depthwise {
+        self.depthwise.get_or_init(|| {
+            let weight = |channel, place| self.weight(channel, [0, 0], place);
+            Depthwise::new(self.direction, self.windows, self.channels.groups, weight)
         })
     }
 
@@ -197,6 +219,7 @@ impl Filter {
         } else {
             let blocks = match method {
                 Method::Winograd => self.winograd().blocks().to_vec(),
+                Method::Depthwise => (0..outputs).map(|channel| channel..channel + 1).collect(),
                 _ => self.passes().blocks(),
             };
             let mut parts = Vec::new();

@@ -16,7 +16,7 @@ pub(crate) struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Writes vectors of a channel to an entry and those behind it.
+    /// Writes vectors of a channel, the first to an entry and those behind it, each `distance` behind the one before.
     #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
     #[inline(always)]
     pub(crate) fn vectors<I: Isa, const N: usize>(
@@ -24,11 +24,12 @@ impl Finish<'_> {
         isa: I,
         channel: usize,
         at: usize,
+        distance: usize,
         mut sums: [I::F32; N],
     ) {
         let ops = isa.f32();
         let numbers = |numbers: &Numbers<'_>| match numbers {
-            Numbers::Entries(n) => spaced::load(isa, n, self.offset + at, ops.len()),
+            Numbers::Entries(n) => spaced::load(isa, n, self.offset + at, distance),
             Numbers::Channels(n) => [ops.splat(n[channel]); N],
         };
         for step in self.after {
@@ -58,7 +59,7 @@ impl Finish<'_> {
                 }
             }
         }
-        spaced::store(isa, self.output, at, ops.len(), &sums);
+        spaced::store(isa, self.output, at, distance, &sums);
     }
 
     /// Writes numbers of a channel to an entry and every `step`-th behind it, as far as there are such.

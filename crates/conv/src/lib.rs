@@ -4,7 +4,8 @@
 //! that costs as much as the product. Here the image is copied once, with its border, and vectors of outputs are summed straight
 //! from it: a [`Filter`] holds the weights in the order in which they are read, and [`Filter::run`] applies it to a batch.
 //!
-//! `filter` chooses a method: `direct`, `by_two` and `across`, which sum tap by tap with the weights of `passes` as a `plan` says, or `winograd`.
+//! `filter` chooses a method: `direct`, `by_two` and `across`, which sum tap by tap with the weights of `passes` as a `plan` says,
+//! `winograd`, or `depthwise` for channels with a window each, whose copies are `gapless`.
 //! `batch` takes a few samples at a time through it. Where windows lie is in `axis`, how the copy is laid out in `image`, how outputs make
 //! up vectors in `tiles` and `strips`; all arithmetic that counts is in `product`, and what becomes of a sum in `finish`. `spaced`, `pairs`,
 //! `vectors` and `work` are vectors and memory.
@@ -13,9 +14,11 @@ mod across;
 mod axis;
 mod batch;
 mod by_two;
+mod depthwise;
 mod direct;
 mod filter;
 mod finish;
+mod gapless;
 mod image;
 mod pairs;
 mod passes;

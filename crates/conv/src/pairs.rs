@@ -24,6 +24,13 @@ pub(crate) fn by_turns<I: Isa>(isa: I, both: [I::F32; 2]) -> [I::F32; 2] {
     shuffle(isa, both, |length, second, i| (i % 2, second * length / 2 + i / 2))
 }
 
+/// The first and the second numbers of the pairs of two vectors, in order.
+#[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]
+#[inline(always)]
+pub(crate) fn halves<I: Isa>(isa: I, both: [I::F32; 2]) -> [I::F32; 2] {
+    shuffle(isa, both, |length, second, i| (2 * i / length, 2 * i % length + second))
+}
+
 /// Two vectors whose entries are picked from two others: for the length of vectors, a vector and an entry of it, the vector and the entry
 /// there.
 #[expect(clippy::inline_always, reason = "vector instructions are compiled where it is called")]

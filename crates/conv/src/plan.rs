@@ -97,7 +97,7 @@ impl<I: Isa> Sink<I> for Output<'_, '_> {
             let base = (channel - self.first) * self.area;
             for (target, &sum) in self.plan.targets[vector..vector + count].iter().zip(sums) {
                 match *target {
-                    Target::Whole(at) => self.finish.vectors(isa, channel, base + at, [sum]),
+                    Target::Whole(at) => self.finish.vectors(isa, channel, base + at, 0, [sum]),
                     Target::Runs(first, end) => {
                         let mut values = [0.0; LANES];
                         isa.f32().store(sum, &mut values);

@@ -67,10 +67,10 @@ impl Channel<'_, '_> {
         if strips.len() != N || !strips[..N - 1].iter().all(|s| s.goes_on) {
             return false;
         }
-        let at = self.start + strips[0].at;
-        self.finish.vectors(isa, self.number, at, sums[0]);
+        let (at, lanes) = (self.start + strips[0].at, isa.f32().len());
+        self.finish.vectors(isa, self.number, at, lanes, sums[0]);
         if strips[0].height == 2 {
-            self.finish.vectors(isa, self.number, at + self.width, sums[1]);
+            self.finish.vectors(isa, self.number, at + self.width, lanes, sums[1]);
         }
         true
     }
@@ -86,7 +86,7 @@ impl Channel<'_, '_> {
             for (row, sums) in sums.iter().enumerate().take(strip.height) {
                 let at = self.start + strip.at + row * self.width;
                 if strip.length == isa.f32().len() {
-                    self.finish.vectors(isa, self.number, at, [sums[i]]);
+                    self.finish.vectors(isa, self.number, at, 0, [sums[i]]);
                 } else {
                     let mut numbers = [0.0; LANES];
                     isa.f32().store(sums[i], &mut numbers);

@@ -180,6 +180,49 @@ proptest! {
         let channels = Channels { inputs, outputs, groups };
         check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
     }
+
+    #[test]
+    fn channels_with_a_window_each_too(
+        transposed in any::<bool>(),
+        length in sizes(1, 7),
+        pads in [[sizes(0, 6), sizes(0, 6)], [sizes(0, 6), sizes(0, 6)]],
+        stride in 1usize..4,
+        channels in sizes(1, 40),
+        samples in sizes(1, 4),
+        size in [sizes(1, 41), sizes(1, 41)],
+        threads in sizes(1, 5),
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        let windows = pads.map(|pads| {
+            let [before, after] = pads.map(|p| p.min(length));
+            Window { size: length, stride, before, after, ..Window::POINT }
+        });
+        let channels = Channels { inputs: channels, outputs: channels, groups: channels };
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
+    }
+
+    #[test]
+    fn usual_windows_of_a_channel_too(
+        transposed in any::<bool>(),
+        length in prop::sample::select(vec![3usize, 5]),
+        stride in 1usize..3,
+        shift in [any::<bool>(), any::<bool>()],
+        channels in sizes(1, 40),
+        samples in sizes(1, 4),
+        size in [sizes(1, 41), sizes(1, 41)],
+        threads in sizes(1, 5),
+        seed in any::<u64>(),
+    ) {
+        let direction = if transposed { Direction::Transposed } else { Direction::Forward };
+        // As with padding SAME, which leaves a column out before an even number of them.
+        let windows = shift.map(|shift| {
+            let (before, after) = (length / 2 - usize::from(shift), length / 2);
+            Window { size: length, stride, before, after, ..Window::POINT }
+        });
+        let channels = Channels { inputs: channels, outputs: channels, groups: channels };
+        check(&Case { direction, windows, channels, samples, size }, seed, threads)?;
+    }
 }
 
 fn check(case: &Case, seed: u64, threads: usize) -> Result<(), TestCaseError> {
@@ -284,6 +327,34 @@ fn nan_stays() {
         for (x, y) in input.iter().zip(output) {
             let wanted = if x.is_nan() { f32::NAN } else { x.max(0.0) };
             assert_eq!(y.to_bits(), wanted.to_bits(), "{x} became {y}");
+        }
+    }
+}
+
+#[test]
+fn nan_reaches_the_windows_that_have_it_alone() {
+    for (length, stride, side) in [(3, 1, 7), (3, 1, 14), (3, 2, 14), (5, 1, 14), (5, 2, 21)] {
+        let around = length / 2;
+        let window =
+            Window { size: length, stride, before: around, after: around, ..Window::POINT };
+        let (direction, channels) =
+            (Direction::Forward, Channels { inputs: 3, outputs: 3, groups: 3 });
+        let case = Case { direction, windows: [window; 2], channels, samples: 2, size: [side; 2] };
+        let weights = numbers(3 * length * length, 5);
+        let filter = Filter::new(direction, case.windows, channels, &weights).expect("a filter");
+        let result = filter.output_size(case.size).expect("a size");
+        let mut input = numbers(6 * side * side, 6);
+        // The corners of a channel, and some entry.
+        for place in [0, side - 1, side * (side - 1), side * side - 1, side + 2] {
+            input[3 * side * side + place] = f32::NAN;
+        }
+        let mut output = vec![0.0; 6 * result[0] * result[1]];
+        let after = [After::Relu, After::Clip(-0.5, 0.75)];
+        filter.run(2, case.size, &input, &after, &mut output, 1);
+        let sums = by_definition(&case, result, &input, &weights, &[0.0; 3]);
+        for (i, (&found, sum)) in output.iter().zip(sums).enumerate() {
+            assert_eq!(found.is_nan(), sum.is_nan(), "{i}: {found} for {sum}");
+            assert!(sum.is_nan() || (f64::from(found) - sum.clamp(0.0, 0.75)).abs() < 1e-5);
         }
     }
 }

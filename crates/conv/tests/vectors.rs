@@ -19,6 +19,12 @@ fn results() -> Vec<Vec<f32>> {
         (Direction::Transposed, same(3, 2), [8, 5].into(), 2, 9),
         (Direction::Forward, same(1, 1), [40, 11].into(), 1, 32),
         (Direction::Forward, same(3, 1), apart, 1, 30),
+        (Direction::Forward, same(3, 1), apart, 2, 7),
+        (Direction::Forward, same(3, 1), apart, 2, 3),
+        (Direction::Forward, same(5, 1), apart, 2, 14),
+        (Direction::Forward, same(3, 2), apart, 2, 56),
+        (Direction::Forward, same(5, 2), apart, 2, 13),
+        (Direction::Transposed, same(5, 1), apart, 2, 11),
         (Direction::Forward, same(3, 1), [6, 4].into(), 20, 2),
     ];
     let run =
