@@ -120,6 +120,17 @@ fn trees_are_fitted_without_a_gradient_and_stein_says_why_not() {
 }
 
 #[test]
+fn forests_of_many_trees_are_fitted() {
+    let place = place("forest_many");
+    place.text("train.csv", &table(&["a", "b", "c", "d"], 600, |_, n| number(n)));
+    place.ok("fit --model forest_many.onnx --data train.csv -o d.onnx -q");
+    // Of the answers of a tree to all classes there is nothing to tell.
+    let manifest = place.json("inspect d.onnx --json");
+    let cuts = manifest["method"]["facts"]["cuts"].as_array().expect("cuts");
+    assert_eq!(cuts.len(), 1, "{cuts:?}");
+}
+
+#[test]
 fn ids_go_through_a_recurrent_layer_and_residuals_stand_behind_it() {
     let place = place("recurrent");
     let ids = |_: usize, n: u64| (n % 10).to_string();

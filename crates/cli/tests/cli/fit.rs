@@ -472,6 +472,18 @@ fn a_detector_is_recalibrated_and_repeated() {
     assert_eq!((&again["settings"]["seed"], &again["decision"]["alpha"]), (&4.into(), &0.1.into()));
     let one = place.ok("score d.onnx new.npy -q").out;
     assert_eq!(one, place.ok("score e.onnx new.npy -q").out);
+    // What was decided since is repeated as well.
+    place.ok("edit d.onnx --goal novelty --alpha 0.2 -o g.onnx -q");
+    let again =
+        place.json("fit --model model.onnx --data train.npy --like g.onnx -o e.onnx --json -q");
+    let decision = &again["decision"];
+    assert_eq!((&decision["goal"], &decision["alpha"]), (&"novelty".into(), &0.2.into()));
+    // Many copies of one sample calibrate badly, which is said at once.
+    let copies = vec![samples(1, 0.0, 5).into_dyn(); 100];
+    let views: Vec<_> = copies.iter().map(|c| c.view()).collect();
+    place.write("copies.npy", &ndarray::concatenate(ndarray::Axis(0), &views).expect("rows"));
+    let run = place.ok("edit d.onnx --recalibrate copies.npy -o h.onnx");
+    assert!(run.err.contains("look the same"), "{}", run.err);
     place.fails(
         "fit --model model.onnx --data train.npy --like d.onnx --alpha 0.2 -o f.onnx",
         "--like",
