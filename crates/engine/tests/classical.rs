@@ -10,7 +10,7 @@ use taste_engine::{Backend, Draft, Model, Request};
 /// Models with a node that no rule is for.
 const CARRIED: &[&str] = &["recurrent"];
 /// Results that are rounded: one step of the last layer is the least that they differ by.
-const QUANTISED: &[&str] = &["quantised", "quantised_dynamic"];
+const QUANTISED: &[&str] = &["quantised", "quantised_by_channel", "quantised_dynamic"];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/classical")
