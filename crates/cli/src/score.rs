@@ -236,7 +236,8 @@ impl Summary<'_> {
                 many => format!("{many} samples have"),
             };
             tell(&format!(
-                "warning: {samples} no finite score (NaN or infinite entries, or a model that overflows): flagged"
+                "warning: {samples} no finite score (NaN or infinite entries, ids that the model does not know, or a \
+                 model that overflows): flagged"
             ));
         }
         for line in look::lines(&self.data_remarks) {

@@ -11,6 +11,7 @@ use crate::{
     arithmetic::{self, Extremum},
     cast::{self, Cast},
     compare::{Compare, Logic, Test, Where},
+    gather::GatherNd,
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, Sign, TANH, Unary},
     reduce::{Extreme, ReduceExtreme},
@@ -283,6 +284,24 @@ pub fn is_missing(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
 /// One value where a condition holds, and another one elsewhere.
 pub fn choose(b: &mut Build<'_>, condition: Id, then: Id, other: Id) -> Result<Id, OpError> {
     b.push(Where, &[condition, then, other])
+}
+
+/// Where whole numbers are looked up as they were fed, as ids are: the numbers, and how many the table knows from 0 on.
+pub fn lookups(graph: &Graph) -> Vec<(Id, usize)> {
+    const MOVES: [&str; 8] =
+        ["Input", "Constant", "Reshape", "Slice", "Concat", "Transpose", "Expand", "Cast"];
+    let moved = |at: Id| {
+        graph.ancestors(&[at], &[]).iter().all(|n| MOVES.contains(&graph.nodes()[*n].op.name()))
+    };
+    let found = graph.nodes().iter().filter_map(|node| {
+        let lead = downcast::<GatherNd>(&*node.op)?.lead;
+        let &[table, at] = &node.args[..] else { return None };
+        let known = graph.fact(table).shape.get(lead)?.as_fixed()?;
+        let single = graph.fact(at).shape.last() == Some(&Dim::from(1));
+        let fed = single && graph.as_constant(at).is_none() && moved(at);
+        Some((at, usize::try_from(known).ok()?)).filter(|_| fed)
+    });
+    found.collect()
 }
 
 /// How often a graph asks whether values are numbers.
