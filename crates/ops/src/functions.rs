@@ -50,17 +50,26 @@ pub(crate) fn softmax_argument(graph: &Graph, id: Id) -> Option<Id> {
 }
 
 /// What a sigmoid was applied to, if a value is one, whatever its shape became since.
-pub fn sigmoid_argument(graph: &Graph, mut id: Id) -> Option<Id> {
+pub fn sigmoid_argument(graph: &Graph, id: Id) -> Option<Id> {
+    let id = before_reshapes(graph, id);
+    is_sigmoid(graph, id).then(|| graph.node_of(id).args.first().copied()).flatten()
+}
+
+/// Whether a value is a `ReLU` or a softplus, whatever its shape became since: at least zero, with no bound above.
+pub fn is_amount(graph: &Graph, id: Id) -> bool {
+    let node = graph.node_of(before_reshapes(graph, id));
+    ["Relu", "Softplus"].contains(&node.op.name())
+}
+
+/// A value before its shape was changed.
+fn before_reshapes(graph: &Graph, mut id: Id) -> Id {
+    const RESHAPES: [&str; 5] = ["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"];
     loop {
         let node = graph.node_of(id);
-        if is_sigmoid(graph, id) {
-            return node.args.first().copied();
+        match node.args.first() {
+            Some(&x) if RESHAPES.contains(&node.op.name()) => id = x,
+            _ => return id,
         }
-        let reshapes = ["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"];
-        if !reshapes.contains(&node.op.name()) {
-            return None;
-        }
-        id = *node.args.first()?;
     }
 }
 
