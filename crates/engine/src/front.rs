@@ -52,6 +52,15 @@ pub(crate) fn is_needed(imported: &Imported) -> bool {
     imported.inputs.len() > 1 || imported.inputs.iter().any(whole)
 }
 
+/// Why samples can't be rows that are spread over the inputs.
+pub(crate) fn no_row(model: &str, input: &str, shape: &str) -> Error {
+    request(format!(
+        "{model}: input {input:?} is {shape}: several inputs, or whole numbers, are fed from rows of a table, so each takes \
+         one number or one row a sample: export the model so that it reshapes flat inputs of fixed lengths itself, or \
+         with one input of floats"
+    ))
+}
+
 /// The inputs as parts of a sample.
 fn parts(model: &str, imported: &Imported) -> Result<Vec<Part>, Error> {
     let Imported { graph, inputs, words, word_inputs, .. } = imported;
@@ -61,13 +70,7 @@ fn parts(model: &str, imported: &Imported) -> Result<Vec<Part>, Error> {
         .map(|(name, id)| {
             let fact = graph.fact(*id);
             let width = width(fact).filter(|_| fact.shape.first().copied() == rows);
-            let width = width.ok_or_else(|| {
-                request(format!(
-                    "{model}: the model has {} inputs, and input {name:?} is {fact}: inputs can be joined where each \
-                     takes one number or one row for every sample",
-                    inputs.len()
-                ))
-            })?;
+            let width = width.ok_or_else(|| no_row(model, name, &fact.to_string()))?;
             Ok(Part {
                 name: name.clone(),
                 width,
