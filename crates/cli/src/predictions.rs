@@ -22,7 +22,7 @@ enum Shown {
 }
 
 /// Models with more outputs would fill the table with them.
-const MOST_NUMBERS: usize = 16;
+const MOST_NUMBERS: usize = 64;
 
 impl<'a> Predictions<'a> {
     /// None are shown.
@@ -39,6 +39,17 @@ impl<'a> Predictions<'a> {
             _ => Shown::Numbers(0),
         };
         Self { shown, names: detector.classes() }
+    }
+
+    /// What is said where there would be too many columns.
+    pub(crate) fn left_out(detector: &'a Detector) -> Option<String> {
+        let outputs = detector.manifest().model.outputs;
+        (Self::of(detector).shown == Shown::Numbers(0)).then(|| {
+            format!(
+                "note: the model answers with {outputs} numbers a sample, and more than {MOST_NUMBERS} are not written \
+                 beside the scores; they are an output of the detector file"
+            )
+        })
     }
 
     /// The columns of a table: `prediction`, or one for every number.

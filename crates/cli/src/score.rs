@@ -40,6 +40,9 @@ struct Summary<'a> {
     /// What a look at each column or channel beside the training data tells.
     data_remarks: Vec<Remark>,
     file: Option<&'a Path>,
+    /// Why there are no columns of the model's own answers, if they were wanted.
+    #[serde(skip)]
+    left_out: Option<String>,
 }
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     }
     let decision = &detector.manifest().decision;
     let name = paths::shown(&paths);
+    let left_out = Predictions::left_out(&detector);
     let remarks = comparison.map_or_else(Vec::new, |c| c.remarks());
     let summary = Summary {
         detector: &with.detector,
@@ -91,6 +95,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
         too_few_flagged: detector.flags_too_few(flagged, samples),
         data_remarks: remarks.clone(),
         file: args.out.as_deref(),
+        left_out: left_out.filter(|_| !is_npy(args)),
     };
     if !with.run.quiet() {
         summary.tell();
@@ -147,8 +152,7 @@ impl<'a> Sheet<'a> {
                 parts.push((&part.name, at));
             }
         }
-        let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-        let is_npy = args.out.as_deref().is_some_and(ends_in);
+        let is_npy = is_npy(args);
         // Columns of an array have no names, and keep their places.
         let predictions = if is_npy { Predictions::NONE } else { Predictions::of(detector) };
         columns.extend(predictions.columns());
@@ -230,13 +234,17 @@ impl Summary<'_> {
                  and saturated outputs do; taste test looks at the batch as a whole",
             );
         }
+        if let Some(line) = &self.left_out {
+            tell(line);
+        }
         if self.not_finite > 0 {
             let samples = match self.not_finite {
                 1 => "1 sample has".to_owned(),
                 many => format!("{many} samples have"),
             };
             tell(&format!(
-                "warning: {samples} no finite score (NaN or infinite entries, or a model that overflows): flagged"
+                "warning: {samples} no finite score (NaN or infinite entries, ids that the model does not know, or a \
+                 model that overflows): flagged"
             ));
         }
         for line in look::lines(&self.data_remarks) {
@@ -246,6 +254,12 @@ impl Summary<'_> {
             tell(&format!("wrote {}", path.display()));
         }
     }
+}
+
+/// Whether scores go to an array.
+fn is_npy(args: &ScoreArgs) -> bool {
+    let ends_in = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    args.out.as_deref().is_some_and(ends_in)
 }
 
 /// Whether a reader of standard output went away.

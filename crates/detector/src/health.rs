@@ -83,7 +83,7 @@ fn not_finite(of: &Evidence<'_>) -> Finding {
     }
     let level = if share > 0.01 { Level::Warning } else { Level::Note };
     let message = format!(
-        "{bad} of {all} held-out samples have no finite score (NaN or infinite entries, or a model that overflows); \
+        "{bad} of {all} held-out samples have no finite score (NaN or infinite entries, ids that the model does not know, or a model that overflows); \
          such samples are always flagged."
     );
     finding("finite scores", level, share, message)

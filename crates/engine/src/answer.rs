@@ -103,6 +103,8 @@ pub(crate) enum Ending {
     Sigmoid,
     /// A product with weights, whose values have no bounds.
     Affine,
+    /// A `ReLU` or a softplus, whose values have no bound above.
+    Amount,
     Other,
 }
 
@@ -113,6 +115,9 @@ impl Ending {
         }
         if functions::sigmoid_argument(graph, head.output).is_some() {
             return Self::Sigmoid;
+        }
+        if functions::is_amount(graph, head.output) {
+            return Self::Amount;
         }
         let mut id = head.output;
         while graph.fact(id).dtype == DType::Float {
@@ -148,6 +153,8 @@ impl Known {
         let tells = match self.ending {
             Ending::Softmax | Ending::Sigmoid => true,
             Ending::Affine => self.hint != Some(Hint::Classes),
+            // Several may be made to sum to one.
+            Ending::Amount => self.entries == 1,
             Ending::Other => false,
         };
         !tells && self.seen.is_none() && self.found.is_none()
@@ -158,7 +165,8 @@ impl Known {
             return found;
         }
         let sums = self.entries > 1 && self.seen.is_some_and(|s| s.sums_to_one());
-        let within = self.seen.is_some_and(|s| s.is_within_one()) && self.ending != Ending::Affine;
+        let has_bounds = !matches!(self.ending, Ending::Affine | Ending::Amount);
+        let within = has_bounds && self.seen.is_some_and(|s| s.is_within_one());
         let several = self.entries > 1;
         let answer = match (self.asked, self.ending, self.hint) {
             (Some(asked), _, _) => asked,
@@ -365,6 +373,14 @@ mod tests {
             (
                 Known { seen: SPREAD, ending: Ending::Affine, entries: 1, ..OPEN },
                 (Answer::Numbers, Scale::Logits),
+            ),
+            (
+                Known { seen: SPREAD, ending: Ending::Amount, entries: 1, ..OPEN },
+                (Answer::Numbers, Scale::Logits),
+            ),
+            (
+                Known { seen: SHARES, ending: Ending::Amount, ..OPEN },
+                (Answer::Classes, Scale::Probabilities),
             ),
         ];
         for (known, want) in cases {

@@ -42,7 +42,9 @@ pub struct Draft {
     may_miss: bool,
     /// Where entries are missing that the model itself takes as such, and which entries can be.
     missing: Option<(Id, Vec<bool>)>,
-    /// Whether what stands in for them was given.
+    /// The samples as they are fed, and which entries are ids that the model may not know.
+    ids: Option<(Id, Vec<bool>)>,
+    /// Whether what stands in for what is missing was given.
     has_fill: bool,
     /// The samples as they are fed, if that is not what everything is a function of.
     sample_shape: Option<Vec<usize>>,
@@ -63,6 +65,7 @@ impl Model {
         let filled = front.as_ref().filter(|f| f.fed != f.x).map(|f| f.fed);
         let may_miss = front.as_ref().is_some_and(|f| f.may_miss);
         let missing = front.as_ref().and_then(|f| f.missing.clone());
+        let ids = front.as_ref().filter(|f| f.ids.contains(&true)).map(|f| (f.fed, f.ids.clone()));
         let parts = front.map_or_else(Vec::new, |f| f.parts);
         let others = problem.graph.inputs().into_iter().map(|i| i.0).filter(|n| *n != name);
         let others: Vec<String> = others.filter(|_| parts.is_empty()).collect();
@@ -107,6 +110,7 @@ impl Model {
             filled,
             may_miss,
             missing,
+            ids,
             has_fill: asked.fill.as_ref().is_none_or(|fill| !fill.is_empty()),
             sample_shape: None,
         };
@@ -195,6 +199,12 @@ impl Draft {
     /// Which entries of a sample may be missing as the model takes them as such; none if there are no such entries.
     pub fn taken_as_missing(&self) -> &[bool] {
         self.missing.as_ref().map_or(&[], |(_, entries)| entries)
+    }
+
+    /// The samples as they are fed, and which of their entries are ids: missing where the model does not know them, while it
+    /// answers as if the first one stood there.
+    pub fn ids(&self) -> Option<(Id, &[bool])> {
+        self.ids.as_ref().map(|(fed, entries)| (*fed, entries.as_slice()))
     }
 
     /// Whether it should be said what stands in for entries that the model takes as missing ([`Request::fill`]).

@@ -166,7 +166,7 @@ impl fmt::Display for Given {
     }
 }
 
-fn sizes(shape: &[Option<usize>]) -> String {
+pub(crate) fn sizes(shape: &[Option<usize>]) -> String {
     let shown: Vec<String> =
         shape.iter().map(|d| d.map_or_else(|| "?".to_owned(), |d| d.to_string())).collect();
     format!("[{}]", shown.join(", "))

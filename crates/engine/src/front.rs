@@ -1,5 +1,5 @@
 //! What stands before a model whose samples are rows of a table: one input for every column, whole numbers, words, missing
-//! values. Behind it there is one matrix of floats, as everything else expects.
+//! values, ids that the model does not know. Behind it there is one matrix of floats, as everything else expects.
 
 use std::collections::HashMap;
 
@@ -33,6 +33,8 @@ pub(crate) struct Front {
     pub(crate) may_miss: bool,
     /// Where entries are missing that the model itself takes as such, and which entries can be.
     pub(crate) missing: Option<(Id, Vec<bool>)>,
+    /// Which entries of a sample are ids that the model may not know, and are missing then.
+    pub(crate) ids: Vec<bool>,
 }
 
 /// How many entries of a sample an input takes, if it takes one row.
@@ -50,6 +52,15 @@ pub(crate) fn is_needed(imported: &Imported) -> bool {
     imported.inputs.len() > 1 || imported.inputs.iter().any(whole)
 }
 
+/// Why samples can't be rows that are spread over the inputs.
+pub(crate) fn no_row(model: &str, input: &str, shape: &str) -> Error {
+    request(format!(
+        "{model}: input {input:?} is {shape}: several inputs, or whole numbers, are fed from rows of a table, so each takes \
+         one number or one row a sample: export the model so that it reshapes flat inputs of fixed lengths itself, or \
+         with one input of floats"
+    ))
+}
+
 /// The inputs as parts of a sample.
 fn parts(model: &str, imported: &Imported) -> Result<Vec<Part>, Error> {
     let Imported { graph, inputs, words, word_inputs, .. } = imported;
@@ -59,13 +70,7 @@ fn parts(model: &str, imported: &Imported) -> Result<Vec<Part>, Error> {
         .map(|(name, id)| {
             let fact = graph.fact(*id);
             let width = width(fact).filter(|_| fact.shape.first().copied() == rows);
-            let width = width.ok_or_else(|| {
-                request(format!(
-                    "{model}: the model has {} inputs, and input {name:?} is {fact}: inputs can be joined where each \
-                     takes one number or one row for every sample",
-                    inputs.len()
-                ))
-            })?;
+            let width = width.ok_or_else(|| no_row(model, name, &fact.to_string()))?;
             Ok(Part {
                 name: name.clone(),
                 width,
@@ -101,8 +106,9 @@ pub(crate) fn put(
         .iter()
         .map(|(name, id)| (name.clone(), graph.input(name, imported.graph.fact(*id).clone())))
         .collect();
+    let known = known(&imported, &parts);
     let mut b = Build::new(&mut graph);
-    let fed = joined(&mut b, &inputs, &parts)?;
+    let fed = joined(&mut b, &inputs, &parts, &known)?;
     let (mut x, mut given, mut missing) = (fed, fed, None);
     if let Some(fill) = fill.filter(|_| may_miss) {
         let by_imputers = imputed.iter().zip(&taken).map(|(v, taken)| v.filter(|_| !taken));
@@ -120,7 +126,7 @@ pub(crate) fn put(
             missing = Some((mask, taken));
         }
     }
-    let own = split(&mut b, given, &imported, &parts)?;
+    let own = split(&mut b, given, &imported, &parts, &known)?;
     let bind: Vec<(Id, Id)> = imported.inputs.iter().map(|i| i.1).zip(own).collect();
     let ends: Vec<Id> = imported.outputs.iter().chain(&imported.values).map(|v| v.1).collect();
     let found = graph.absorb(&imported.graph, &bind, &ends)?;
@@ -136,16 +142,25 @@ pub(crate) fn put(
         words: imported.words,
         word_inputs: imported.word_inputs,
     };
-    Ok((imported, Some(Front { fed, x, parts, may_miss, missing })))
+    let ids = known.iter().map(Option::is_some).collect();
+    Ok((imported, Some(Front { fed, x, parts, may_miss, missing, ids })))
 }
 
-/// The inputs side by side, as floats.
-fn joined(b: &mut Build<'_>, inputs: &[(String, Id)], parts: &[Part]) -> Result<Id, OpError> {
+/// The inputs side by side, as floats; ids that the model does not know are missing.
+fn joined(
+    b: &mut Build<'_>,
+    inputs: &[(String, Id)],
+    parts: &[Part],
+    known: &[Option<usize>],
+) -> Result<Id, OpError> {
     let mut columns = Vec::with_capacity(inputs.len());
+    let mut start = 0;
     for ((_, id), part) in inputs.iter().zip(parts) {
         let shape = [b.fact(*id).shape[0], Dim::from(part.width)];
         let id = functions::cast(b, *id, DType::Float)?;
-        columns.push(b.reshape(id, &shape)?);
+        let id = b.reshape(id, &shape)?;
+        columns.push(in_place_of_unknown(b, id, &known[start..start + part.width], f64::NAN)?);
+        start += part.width;
     }
     match columns[..] {
         [single] => Ok(single),
@@ -159,6 +174,7 @@ fn split(
     x: Id,
     imported: &Imported,
     parts: &[Part],
+    known: &[Option<usize>],
 ) -> Result<Vec<Id>, OpError> {
     let mut start = 0;
     let mut own = Vec::with_capacity(parts.len());
@@ -166,6 +182,8 @@ fn split(
         let fact = imported.graph.fact(*id);
         let columns =
             if parts.len() == 1 { x } else { functions::slice(b, x, 1, start, part.width)? };
+        // The score knows that the id is missing; the model has to run.
+        let columns = in_place_of_unknown(b, columns, &known[start..start + part.width], 0.0)?;
         start += part.width;
         let columns = functions::cast(b, columns, fact.dtype)?;
         own.push(b.reshape(columns, &fact.shape)?);
@@ -178,6 +196,76 @@ fn replaced(b: &mut Build<'_>, x: Id, fill: &[Option<f64>]) -> Result<Id, OpErro
     let values = fill.iter().map(|f| f.unwrap_or(f64::NAN)).collect();
     let values = b.graph_mut().constant(Tensor::floats(&[1, fill.len()], values)?);
     functions::where_missing(b, x, values)
+}
+
+/// A number in place of ids that no table knows or that are missing, where entries are ids.
+fn in_place_of_unknown(
+    b: &mut Build<'_>,
+    x: Id,
+    known: &[Option<usize>],
+    number: f64,
+) -> Result<Id, OpError> {
+    if known.iter().all(Option::is_none) {
+        return Ok(x);
+    }
+    let limits = |of: fn(f64) -> f64| -> Result<Tensor, OpError> {
+        let each = |k: &Option<usize>| of(k.map_or(f64::from(f32::MAX), |k| k as f64));
+        Tensor::floats(&[1, known.len()], known.iter().map(each).collect())
+    };
+    // Negative ones count from the end.
+    let high = b.graph_mut().constant(limits(|known| known - 0.5)?);
+    let low = b.graph_mut().constant(limits(|known| -known - 0.5)?);
+    let (above, below) = (functions::exceeds(b, x, high)?, functions::exceeds(b, low, x)?);
+    let outside = functions::either(b, above, below)?;
+    let number = b.graph_mut().constant(Tensor::floats(&[1, 1], vec![number])?);
+    functions::choose(b, outside, number, x)
+}
+
+/// How many ids the smallest table knows that an entry of a sample is looked up in, where it is whole and goes there as it is.
+fn known(imported: &Imported, parts: &[Part]) -> Vec<Option<usize>> {
+    let is_id =
+        parts.iter().flat_map(|p| std::iter::repeat_n(p.is_whole && p.words.is_none(), p.width));
+    let is_id: Vec<bool> = is_id.collect();
+    let mut known: Vec<Option<usize>> = vec![None; is_id.len()];
+    if !is_id.contains(&true) {
+        return known;
+    }
+    for (at, ids) in functions::lookups(&imported.graph) {
+        for entry in moved(imported, parts, at).into_iter().flatten().flatten() {
+            if is_id[entry] {
+                known[entry] = Some(known[entry].map_or(ids, |k| k.min(ids)));
+            }
+        }
+    }
+    known
+}
+
+/// Which entries of a sample stand at the places of a value, where they were only moved about, not computed with. Found by
+/// what reaches them when every entry holds its own number.
+fn moved(imported: &Imported, parts: &[Part], value: Id) -> Option<Vec<Option<usize>>> {
+    let total: usize = parts.iter().map(|p| p.width).sum();
+    let at = |offset: usize| -> Option<Vec<f64>> {
+        let mut next = offset;
+        let mut feeds = HashMap::new();
+        for ((_, id), part) in imported.inputs.iter().zip(parts) {
+            let fact = imported.graph.fact(*id).at(1);
+            let numbers: Vec<f64> = (next..next + part.width).map(|n| n as f64).collect();
+            next += part.width;
+            let floats = Tensor::floats(&fact.shape, numbers).ok()?;
+            feeds.insert(*id, functions::tensor_as(floats, fact.dtype)?);
+        }
+        let found = imported.graph.eval(&[value], &feeds, 1).ok()?.into_iter().next()?;
+        let found = functions::tensor_as(found, DType::Float)?;
+        Some(found.as_float().ok()?.iter().copied().collect())
+    };
+    let (first, second) = (at(0)?, at(total)?);
+    let entry = |(a, b): (&f64, &f64)| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        let entry = a.max(0.0) as usize;
+        let is = |x: f64, place: usize| (x - place as f64).abs() < 0.5;
+        (is(*a, entry) && is(*b, entry + total) && entry < total).then_some(entry)
+    };
+    Some(first.iter().zip(&second).map(entry).collect())
 }
 
 /// Entries that are looked at together.
@@ -239,38 +327,14 @@ fn taken(imported: &Imported, parts: &[Part], imputed: &[Option<f64>]) -> Vec<bo
     found.iter().zip(is_float).map(|(taken, is_float)| *taken && is_float).collect()
 }
 
-/// What the model's own imputers put in place of missing values, for every entry of a sample that goes to one as it is. Found
-/// by what reaches them when every entry holds its own number.
+/// What the model's own imputers put in place of missing values, for every entry of a sample that goes to one as it is.
 fn filled(imported: &Imported, parts: &[Part]) -> Vec<Option<f64>> {
-    let graph = &imported.graph;
-    let total: usize = parts.iter().map(|p| p.width).sum();
-    let mut fill = vec![None; total];
-    let numbered = |offset: usize| -> Option<HashMap<Id, Tensor>> {
-        let mut next = offset;
-        let mut feeds = HashMap::new();
-        for ((_, id), part) in imported.inputs.iter().zip(parts) {
-            let fact = graph.fact(*id).at(1);
-            let numbers: Vec<f64> = (next..next + part.width).map(|n| n as f64).collect();
-            next += part.width;
-            let floats = Tensor::floats(&fact.shape, numbers).ok()?;
-            feeds.insert(*id, functions::tensor_as(floats, fact.dtype)?);
-        }
-        Some(feeds)
-    };
-    for (value, constants) in functions::imputed(graph) {
-        // Only entries that are moved about, not computed with, come out as their numbers.
-        let at = |offset: usize| -> Option<Vec<f64>> {
-            let found = graph.eval(&[value], &numbered(offset)?, 1).ok()?;
-            Some(found[0].as_float().ok()?.iter().copied().collect())
-        };
-        let (Some(first), Some(second)) = (at(0), at(total)) else { continue };
-        for (place, (a, b)) in first.iter().zip(&second).enumerate() {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
-            let entry = a.max(0.0) as usize;
-            let is = |x: f64, place: usize| (x - place as f64).abs() < 0.5;
-            let moved = is(*a, entry) && is(*b, entry + total) && entry < total;
+    let mut fill = vec![None; parts.iter().map(|p| p.width).sum()];
+    for (value, constants) in functions::imputed(&imported.graph) {
+        let Some(entries) = moved(imported, parts, value) else { continue };
+        for (place, entry) in entries.into_iter().enumerate() {
             let constant = constants.get(place % constants.len().max(1)).copied();
-            if moved && constant.is_some_and(f64::is_finite) {
+            if let Some(entry) = entry.filter(|_| constant.is_some_and(f64::is_finite)) {
                 fill[entry] = fill[entry].or(constant);
             }
         }

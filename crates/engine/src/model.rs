@@ -8,7 +8,7 @@ use taste_ops::{ImportError, Imported, import};
 use crate::{
     Answer, Backend, Compiled, Error, LaplacianMethod, Metric, Port, Reading, Target, Wants, batch,
     derive::{Derivation, Job, Problem, Signs},
-    error::{Given, request},
+    error::{Given, request, sizes},
     front::{self, Front},
     memory,
     names::{self, Fed},
@@ -243,7 +243,15 @@ impl Model {
             None => self.answer_output(),
         };
         let wanted: Vec<String> = output.iter().chain(&asked.also).cloned().collect();
-        let (imported, batch) = self.import(&wanted, &asked.sample_shapes)?;
+        let joins = front && asked.wrt.is_none();
+        let imported = self.import(&wanted, &asked.sample_shapes);
+        let (imported, batch) = imported.map_err(|cause| match &cause {
+            // The shape is a share of a row, which says nothing to who brought the samples.
+            Error::Shape { name, wanted, .. } if joins && self.takes_rows() && wanted.len() > 1 => {
+                front::no_row(&self.name, name, &format!("of shape {} a sample", sizes(wanted)))
+            }
+            _ => cause,
+        })?;
         let is_scalar = |i: &&(String, Id)| imported.graph.fact(i.1).rank() == 0;
         if let Some((name, _)) = imported.inputs.iter().find(is_scalar) {
             return Err(request(format!(
@@ -251,7 +259,7 @@ impl Model {
             )));
         }
         let (imported, front) = match &asked.wrt {
-            None if front => front::put(&self.name, imported, asked.fill.as_deref())?,
+            None if joins => front::put(&self.name, imported, asked.fill.as_deref())?,
             _ => (imported, None),
         };
         let Imported { graph, inputs, outputs, values, .. } = imported;

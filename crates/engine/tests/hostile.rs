@@ -370,6 +370,20 @@ fn an_input_of_open_shape() {
 }
 
 #[test]
+fn an_input_of_sequences_beside_another() {
+    let pooled = || vec![node("MatMul", &["mask", "x"], "p"), node("Squeeze", &["p"], "y")];
+    for axes in [[-1, -1, 4], [-1, 7, 4]] {
+        let mut proto = graph(&axes, pooled(), vec![]);
+        let mask = builders::value_info("mask", ElemType::F32, &dims(&[-1, 1, axes[1]]));
+        proto.graph.as_mut().expect("a graph").input.push(mask);
+        let model = Model::from_bytes("model.onnx", &bytes(proto)).expect("reads");
+        let asked = Request { sample_shapes: model.sample_shapes(&[35]), ..Request::default() };
+        let message = model.draft(&asked).map(|_| ()).expect_err("refused").to_string();
+        assert_names(&message, &["model.onnx", "\"x\"", "4", "one row a sample", "export"]);
+    }
+}
+
+#[test]
 fn an_input_with_the_name_of_a_written_node() {
     let mut proto = graph(&[-1, 3], vec![node("Tanh", &["Mul_2"], "y")], vec![]);
     proto.graph.as_mut().expect("a graph").input[0].name = "Mul_2".into();

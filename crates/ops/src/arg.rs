@@ -38,12 +38,16 @@ impl ArgExtreme {
 }
 
 impl ArgExtreme {
-    /// The first of equal elements: rten takes the last of largest ones, so their places are compared.
+    /// The first of equal elements: rten takes the last of them, so their places are compared.
     fn write_first(&self, e: &mut Emitter<'_>, x: &str, attrs: Vec<AttributeProto>) -> String {
         let shape = &e.arg_fact(0).shape;
         let size = shape[self.axis].as_fixed().and_then(|s| usize::try_from(s).ok());
-        let (Extreme::Max, Some(size)) = (self.extreme, size) else {
+        let Some(size) = size else {
             return e.node(self.name(), &[x.to_owned()], attrs);
+        };
+        let reduction = match self.extreme {
+            Extreme::Max => "ReduceMax",
+            Extreme::Min => "ReduceMin",
         };
         let mut sizes = vec![1; shape.len() - self.axis];
         sizes[0] = size;
@@ -51,8 +55,8 @@ impl ArgExtreme {
         let (places, end) = (e.tensor(&places.into()), e.scalar(size.saturating_sub(1) as f64));
         let axes = e.ints(&[self.axis as i64]);
         let keep = || vec![builders::attr_int("keepdims", 1)];
-        let largest = e.node("ReduceMax", &[x.to_owned(), axes.clone()], keep());
-        let hits = e.node("Equal", &[x.to_owned(), largest], vec![]);
+        let found = e.node(reduction, &[x.to_owned(), axes.clone()], keep());
+        let hits = e.node("Equal", &[x.to_owned(), found], vec![]);
         let places = e.node("Where", &[hits, places, end], vec![]);
         let first = e.node("ReduceMin", &[places, axes], keep());
         let whole = vec![builders::attr_int("to", i64::from(ElemType::I64.code()))];
@@ -502,7 +506,9 @@ fn read_hardmax(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
 
 fn arg_samples() -> Vec<Sample> {
     let ties =
-        || Tensor::from(ndarray::arr2(&[[1.0, 3.0, 3.0, 2.0], [0.0, 0.0, 0.0, 0.0]]).into_dyn());
+        || Tensor::from(ndarray::arr2(&[[1.0, 3.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0]]).into_dyn());
+    let whole = || Tensor::from(ndarray::arr2(&[[1i64, 3, 3, 1], [0, 0, 0, 0]]).into_dyn());
+    let fed = |title: &str, x: Tensor| Sample::new(title).fed(x).int("axis", 1).batched();
     vec![
         Sample::new("first axis").active(&[3, 2]),
         Sample::new("from the end, dropped")
@@ -511,6 +517,8 @@ fn arg_samples() -> Vec<Sample> {
             .int("keepdims", 0)
             .batched(),
         Sample::new("first of equals").constant(ties()).int("axis", 1),
+        fed("first of equal integers", whole()),
+        fed("last of equal integers", whole()).int("select_last_index", 1),
         Sample::new("last of equals")
             .active(&[2, 3])
             .int("axis", 1)

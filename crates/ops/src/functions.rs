@@ -11,6 +11,7 @@ use crate::{
     arithmetic::{self, Extremum},
     cast::{self, Cast},
     compare::{Compare, Logic, Test, Where},
+    gather::GatherNd,
     matmul::MatMul,
     pointwise::{ABS, EXP, LOG, RECIPROCAL, RELU, SIGMOID, SQRT, Sign, TANH, Unary},
     reduce::{Extreme, ReduceExtreme},
@@ -49,17 +50,26 @@ pub(crate) fn softmax_argument(graph: &Graph, id: Id) -> Option<Id> {
 }
 
 /// What a sigmoid was applied to, if a value is one, whatever its shape became since.
-pub fn sigmoid_argument(graph: &Graph, mut id: Id) -> Option<Id> {
+pub fn sigmoid_argument(graph: &Graph, id: Id) -> Option<Id> {
+    let id = before_reshapes(graph, id);
+    is_sigmoid(graph, id).then(|| graph.node_of(id).args.first().copied()).flatten()
+}
+
+/// Whether a value is a `ReLU` or a softplus, whatever its shape became since: at least zero, with no bound above.
+pub fn is_amount(graph: &Graph, id: Id) -> bool {
+    let node = graph.node_of(before_reshapes(graph, id));
+    ["Relu", "Softplus"].contains(&node.op.name())
+}
+
+/// A value before its shape was changed.
+fn before_reshapes(graph: &Graph, mut id: Id) -> Id {
+    const RESHAPES: [&str; 5] = ["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"];
     loop {
         let node = graph.node_of(id);
-        if is_sigmoid(graph, id) {
-            return node.args.first().copied();
+        match node.args.first() {
+            Some(&x) if RESHAPES.contains(&node.op.name()) => id = x,
+            _ => return id,
         }
-        let reshapes = ["Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"];
-        if !reshapes.contains(&node.op.name()) {
-            return None;
-        }
-        id = *node.args.first()?;
     }
 }
 
@@ -283,6 +293,24 @@ pub fn is_missing(b: &mut Build<'_>, x: Id) -> Result<Id, OpError> {
 /// One value where a condition holds, and another one elsewhere.
 pub fn choose(b: &mut Build<'_>, condition: Id, then: Id, other: Id) -> Result<Id, OpError> {
     b.push(Where, &[condition, then, other])
+}
+
+/// Where whole numbers are looked up as they were fed, as ids are: the numbers, and how many the table knows from 0 on.
+pub fn lookups(graph: &Graph) -> Vec<(Id, usize)> {
+    const MOVES: [&str; 8] =
+        ["Input", "Constant", "Reshape", "Slice", "Concat", "Transpose", "Expand", "Cast"];
+    let moved = |at: Id| {
+        graph.ancestors(&[at], &[]).iter().all(|n| MOVES.contains(&graph.nodes()[*n].op.name()))
+    };
+    let found = graph.nodes().iter().filter_map(|node| {
+        let lead = downcast::<GatherNd>(&*node.op)?.lead;
+        let &[table, at] = &node.args[..] else { return None };
+        let known = graph.fact(table).shape.get(lead)?.as_fixed()?;
+        let single = graph.fact(at).shape.last() == Some(&Dim::from(1));
+        let fed = single && graph.as_constant(at).is_none() && moved(at);
+        Some((at, usize::try_from(known).ok()?)).filter(|_| fed)
+    });
+    found.collect()
 }
 
 /// How often a graph asks whether values are numbers.

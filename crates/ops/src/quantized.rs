@@ -58,7 +58,8 @@ fn shifted(r: &mut Reader<'_, '_>, x: Id, zero: Option<Id>, axis: i64) -> Result
     let x = float(r, x)?;
     let Some(zero) = zero else { return Ok(x) };
     // What `DynamicQuantizeLinear` gave has one for each sample.
-    let zero = if r.rank(zero) == r.rank(x) { zero } else { along(r, zero, x, axis)? };
+    let each = r.rank(zero) == r.rank(x);
+    let zero = if each { float(r, zero)? } else { along(r, zero, x, axis)? };
     r.b.sub(x, zero)
 }
 
@@ -211,18 +212,28 @@ fn quantize_samples() -> Vec<Sample> {
             .attribute(builders::attr_int("output_dtype", i64::from(ElemType::I8.code())))
             .opset(21)
             .batched(),
+        Sample::new("by axis")
+            .active(&[2, 3])
+            .constant(ndarray::arr1(&[0.05, 0.1, 0.02]).into_dyn().into())
+            .constant(bytes(&[1, 0, -2]))
+            .batched(),
     ]
 }
 
 fn dequantize_samples() -> Vec<Sample> {
-    let by_axis = ndarray::arr1(&[0.1, 0.2, 0.4]).into_dyn();
+    let scales = || taste_graph::Tensor::from(ndarray::arr1(&[0.1, 0.2, 0.4]).into_dyn());
     vec![
         Sample::new("one scale").fed(bytes(&[1, -5, 7])).constant(scalar(0.1)),
         Sample::new("by axis")
             .fed(ndarray::arr2(&[[1i64, -5, 7], [0, 2, 3]]).into_dyn().into())
-            .constant(by_axis.into())
+            .constant(scales())
             .constant(bytes(&[1, 0, -2]))
             .batched(),
+        Sample::new("a scale for every entry of a bias")
+            .fed(bytes(&[70000, -5, 7]))
+            .constant(scales())
+            .constant(bytes(&[1, 0, -2]))
+            .int("axis", 0),
     ]
 }
 

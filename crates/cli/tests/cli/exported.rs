@@ -163,6 +163,21 @@ fn a_classifier_of_texts_of_any_length_goes_all_the_way() {
     place.text("long.jsonl", &format!("{{\"input_ids\": {:?}}}\n", vec![5; 30]));
     let run = place.ok("score d.onnx long.jsonl -o s.csv");
     assert!(run.err.contains("1 sample with longer sequences"), "{}", run.err);
+    // An id that the model does not know stops no other text.
+    let ids = [[5, 6, 7], [5, 1_000_000, 7]];
+    let lines: Vec<String> = ids.iter().map(|i| format!("{{\"input_ids\": {i:?}}}\n")).collect();
+    place.text("unknown.jsonl", &lines.concat());
+    for detector in ["d.onnx", "long.onnx"] {
+        let run = place.ok(&format!("score {detector} unknown.jsonl -o s.jsonl"));
+        assert!(run.err.contains("1 sample has no finite score"), "{}", run.err);
+        assert!(run.err.contains("ids that the model does not know"), "{}", run.err);
+        let text = std::fs::read_to_string(place.path("s.jsonl")).unwrap();
+        let rows: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(rows[0]["score"].is_number() && rows[1]["score"].is_null(), "{text}");
+        assert_eq!(rows[1]["flag"], true, "{text}");
+        assert!(rows[0]["prediction"].is_number() && rows[1]["prediction"].is_null(), "{text}");
+    }
     // In the features there are residuals, drifts and tests.
     let fit = "fit --model model.onnx --data train.jsonl --at features -o s.onnx --json";
     let manifest = place.json(fit);

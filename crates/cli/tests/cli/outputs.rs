@@ -190,3 +190,18 @@ fn logits_can_be_said_to_be_numbers_or_labels() {
     };
     fails("--task binary", "\"z\" has 3 entries, and a binary answer is one");
 }
+
+#[test]
+fn many_answers_are_columns_or_it_is_said_that_they_are_not() {
+    for (width, columns) in [(20, 20), (65, 0)] {
+        let place = place(width, &[node("Sigmoid", &["z"], "p")], &[("p", &[width as i64])]);
+        place.ok("fit --model model.onnx --data x.npy -o d.onnx -q");
+        let run = place.ok("score d.onnx x.npy -o s.csv");
+        let text = std::fs::read_to_string(place.path("s.csv")).unwrap();
+        let header = text.lines().next().unwrap();
+        let found = header.split(',').filter(|name| name.starts_with("prediction")).count();
+        assert_eq!(found, columns, "{header}");
+        assert_eq!(run.err.contains("65 numbers a sample"), columns == 0, "{}", run.err);
+        assert!(!place.ok("score d.onnx x.npy -o s.npy").err.contains("numbers a sample"));
+    }
+}

@@ -81,7 +81,7 @@ impl Finish {
     ) -> Result<Detector, Error> {
         let statistic = self.statistic;
         let prediction = prediction_name(&job.draft, &statistic);
-        let own = (prediction.clone(), job.draft.output());
+        let own = (prediction.clone(), own_answer(&mut job.draft)?);
         let Decided { outputs, graph, lookup, novelty } =
             Decided::new(&mut job.draft, &statistic, &calibrated, own)?;
         let mut findings = statistic.findings;
@@ -212,6 +212,16 @@ impl Decided {
         let graph = draft.graph().to_onnx(&outputs)?;
         Ok(Self { outputs, graph, lookup, novelty })
     }
+}
+
+/// What the model answers; nothing where it does not know an id.
+fn own_answer(draft: &mut Draft) -> Result<Id, Error> {
+    let output = draft.output();
+    let Some((fed, entries)) = draft.ids() else { return Ok(output) };
+    let entries = entries.to_vec();
+    let mut b = draft.build();
+    let guard = decision::guard_of_missing(&mut b, fed, &entries)?;
+    Ok(decision::guarded(&mut b, output, guard)?)
 }
 
 /// The model's own output, under its name unless that is one of ours.

@@ -1,6 +1,8 @@
 //! `ReLU` networks with one sigmoid, as binary classifiers end.
 
-use taste_engine::{Backend, LaplacianMethod, Outputs, Request, Target, Value, Wants};
+use taste_engine::{
+    Answer, Backend, Glimpse, LaplacianMethod, Outputs, Request, Target, Value, Wants,
+};
 use taste_onnx::builders;
 
 use crate::common::{matrix, model, node, noise};
@@ -50,5 +52,19 @@ fn one_sigmoid_has_its_derivatives_on_the_embedded_engine() {
                 close(what, &got, &want);
             }
         }
+    }
+}
+
+#[test]
+fn amounts_have_no_bound_above_wherever_some_values_lie() {
+    for (ending, answer) in
+        [("Relu", Answer::Numbers), ("Softplus", Answer::Numbers), ("Sin", Answer::Binary)]
+    {
+        let nodes = vec![node("MatMul", &["x", "a"], "h"), node(ending, &["h"], "y")];
+        let model = model(nodes, vec![matrix("a", &noise(5, 1, 1))], 5, 1);
+        let mut draft = model.draft(&Request::default()).expect("a draft");
+        assert_eq!(draft.wants_a_look(), answer == Answer::Binary, "{ending}");
+        draft.look(Glimpse { entries: (0.1, 0.9), sums: (0.1, 0.9) }).expect("fits");
+        assert_eq!(draft.answer(), answer, "{ending}");
     }
 }

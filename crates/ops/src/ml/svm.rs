@@ -6,10 +6,10 @@ use taste_graph::{Build, Dim, Id, OpError, Tensor, algebra::Concat};
 use super::{entry, features, floats, label_of};
 use crate::{
     Entry, Reader, Sample,
-    compare::Compare,
+    compare::{Compare, Where},
     functions::at_most,
     matmul::MatMul,
-    pointwise::{EXP, SIGMOID, TANH, Unary},
+    pointwise::{ABS, EXP, RECIPROCAL, SIGMOID, TANH, Unary},
 };
 
 fn matrix(b: &mut Build<'_>, rows: usize, columns: usize, values: Vec<f64>) -> Result<Id, OpError> {
@@ -188,7 +188,8 @@ fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
         (2, [a], [b]) => {
             let fitted = r.b.scale(sums, -a)?;
             let fitted = r.b.offset(fitted, -b)?;
-            let first = r.b.push(Unary(&SIGMOID), &[fitted])?;
+            let pair = r.b.push(Unary(&SIGMOID), &[fitted])?;
+            let first = coupled(&mut r.b, pair)?;
             let second = r.b.from_offset(1.0, first)?;
             r.b.push(Concat { axis: 1 }, &[first, second])?
         }
@@ -212,6 +213,37 @@ fn read_classifier(r: &mut Reader<'_, '_>) -> Result<Vec<Id>, OpError> {
     };
     let label = label_of(r, scores, labels.as_deref())?;
     Ok(vec![label, scores])
+}
+
+/// libsvm takes what a pair says for an equation that it solves by steps, from one half on, until this error is left.
+const LEFT: f64 = 0.005 / 2.0;
+/// Steps that two classes take at most, whatever the pair says.
+const MOST_STEPS: usize = 2;
+
+/// The probability of the first of two classes where the pair says r: close to r, and as far from it as libsvm stops, which
+/// is 0.003 in places. A step goes from p by e = p − r to r + a, and from there by a to r − b.
+fn coupled(b: &mut Build<'_>, pair: Id) -> Result<Id, OpError> {
+    let half = b.scalar(0.5);
+    let mut first = b.zeros_like(pair)?;
+    first = b.offset(first, 0.5)?;
+    for _ in 0..MOST_STEPS {
+        let abs = |b: &mut Build<'_>, x| b.push(Unary(&ABS), &[x]);
+        let error =
+            b.formula([pair, first], |[r, p]| (p - r).then(abs) * (0.5 + (p - 0.5).then(abs)))?;
+        let limit = b.scalar(LEFT);
+        let ends = b.push(Compare::Less, &[error, limit])?;
+        // Who is there goes nowhere; from one half the step has no small denominators, and so have its derivatives.
+        let from = b.push(Where, &[ends, half, first])?;
+        let inverse = |b: &mut Build<'_>, x| b.push(Unary(&RECIPROCAL), &[x]);
+        let next = b.formula([pair, from], |[r, p]| {
+            let e = (p - r).square();
+            let a = e * (1.0 - r) * ((1.0 - r) * (1.0 - p) + e).then(inverse);
+            let square = a.square();
+            r - square * r * (r * (r + a) + square).then(inverse)
+        })?;
+        first = b.push(Where, &[ends, first, next])?;
+    }
+    Ok(first)
 }
 
 /// How many pairs speak for each class.

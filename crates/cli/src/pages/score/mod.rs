@@ -87,7 +87,7 @@ impl Scored<'_> {
         match self.not_finite {
             0 => words.to_owned(),
             n => format!(
-                "{words} {} no finite score (NaN or infinite entries, or a model that overflows) and count as flagged.",
+                "{words} {} no finite score (NaN or infinite entries, ids that the model does not know, or a model that overflows) and count as flagged.",
                 if n == 1 { "1 sample has".to_owned() } else { format!("{n} samples have") }
             ),
         }

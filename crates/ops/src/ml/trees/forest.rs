@@ -84,7 +84,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Numbers the nodes anew, and checks that they are trees over `features` entries.
+    /// Numbers the nodes anew, and checks that every way ends at a leaf and looks at `features` entries only.
     pub(super) fn new(
         mut raw: Vec<Raw>,
         roots: &[usize],
@@ -151,24 +151,31 @@ impl Forest {
         self.nodes.iter().skip(self.leaves.len())
     }
 
-    /// The depth of the deepest tree. Fails if a node is reached twice.
+    /// Steps from a root to the furthest leaf. Branches may share what is below them, as categories of `LightGBM` do:
+    /// each node is looked at once, and fails if it leads back to itself.
     fn measure(&self) -> Result<usize, OpError> {
-        let mut seen = vec![false; self.nodes.len()];
-        let mut stack: Vec<(usize, usize)> = self.roots.iter().map(|&r| (r, 0)).collect();
-        let mut deepest = 0;
-        while let Some((n, depth)) = stack.pop() {
-            if std::mem::replace(&mut seen[n], true) {
-                return Err(OpError::invalid("a node of a tree is reached in two ways"));
-            }
-            if depth > DEEPEST {
-                return Err(OpError::unsupported("a tree deeper than", DEEPEST));
-            }
-            deepest = deepest.max(depth);
-            if n >= self.leaves.len() {
-                stack.push((self.nodes[n].yes, depth + 1));
-                stack.push((self.nodes[n].no, depth + 1));
+        let mut below: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        below[..self.leaves.len()].fill(Some(0));
+        let mut opened = vec![false; self.nodes.len()];
+        let mut stack = self.roots.clone();
+        while let Some(&n) = stack.last() {
+            let Node { yes, no, .. } = self.nodes[n];
+            match (below[n], below[yes], below[no]) {
+                (Some(_), ..) => {
+                    stack.pop();
+                }
+                (None, Some(yes), Some(no)) if yes.max(no) < DEEPEST => {
+                    below[n] = Some(yes.max(no) + 1);
+                }
+                (None, Some(_), Some(_)) => {
+                    return Err(OpError::unsupported("a tree deeper than", DEEPEST));
+                }
+                _ if std::mem::replace(&mut opened[n], true) => {
+                    return Err(OpError::invalid("a node of a tree leads back to itself"));
+                }
+                _ => stack.extend([yes, no].into_iter().filter(|&child| below[child].is_none())),
             }
         }
-        Ok(deepest)
+        Ok(self.roots.iter().filter_map(|&r| below[r]).max().unwrap_or(0))
     }
 }

@@ -252,4 +252,28 @@ mod tests {
             assert!(widths.iter().all(|w| *w <= PARTS));
         }
     }
+
+    fn branch(yes: usize, no: usize) -> Raw {
+        let (rule, missing_follows) = (Rule::Equal, false);
+        Raw::Branch(Node { feature: 0, threshold: yes as f64, rule, yes, no, missing_follows })
+    }
+
+    #[test]
+    fn branches_may_share_what_is_below_them_and_lead_nowhere_else_than_down() {
+        let leaf = |weight: f64| Raw::Leaf(vec![(0, weight)]);
+        // 3 or 4 in two ways to one leaf.
+        let shared = vec![branch(3, 1), branch(3, 2), branch(4, 3), leaf(1.0), leaf(2.0)];
+        assert_eq!(Forest::new(shared, &[0], 1, 1).expect("trees").depth, 3);
+        // Every branch twice: 2^40 ways of 40 steps, and 40 nodes.
+        let mut chain: Vec<Raw> = (0..40).map(|i| branch(i + 1, i + 1)).collect();
+        chain.push(leaf(1.0));
+        assert_eq!(Forest::new(chain, &[0], 1, 1).expect("trees").depth, 40);
+        let around = vec![branch(1, 2), branch(0, 2), leaf(1.0)];
+        let message = Forest::new(around, &[0], 1, 1).expect_err("refused").to_string();
+        assert!(message.contains("leads back to itself"), "{message}");
+        let mut deep: Vec<Raw> = (0..300).map(|i| branch(300, i + 1)).collect();
+        deep.push(leaf(1.0));
+        let message = Forest::new(deep, &[0], 1, 1).expect_err("refused").to_string();
+        assert!(message.contains("deeper than"), "{message}");
+    }
 }
