@@ -10,7 +10,7 @@ use taste_files::message::shortened;
 
 use crate::{
     Dataset, Dictionary, Error, Options, Problem, Samples,
-    columns::{is_missing, number},
+    columns::{is_missing, is_no_number, number},
     error::MOST_NAME,
 };
 
@@ -247,7 +247,7 @@ impl Texts {
             seen.resize(columns.len(), [0; 3]);
             distinct.resize(columns.len(), HashSet::new());
             for ((counts, words), cells) in seen.iter_mut().zip(&mut distinct).zip(columns) {
-                for cell in cells.iter().filter(|cell| !is_missing(cell)) {
+                for cell in cells.iter().filter(|cell| !is_missing(cell) && !is_no_number(cell)) {
                     let kind = if number(cell).is_some() {
                         0
                     } else if is_date(cell) {
@@ -314,7 +314,7 @@ fn names_rows(words: usize, rows: usize) -> bool {
 
 /// Whether a text is a date such as `2024-05-17`, with or without a time, or one in the order of Germans or Americans.
 fn is_date(text: &str) -> bool {
-    let day = text.split(['T', ' ']).next().unwrap_or_default();
+    let day = text.trim().split(['T', ' ']).next().unwrap_or_default();
     let parts: Vec<&str> = day.split(['-', '/', '.']).collect();
     let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
     parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))

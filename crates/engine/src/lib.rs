@@ -16,6 +16,7 @@
 mod answer;
 mod backend;
 mod batch;
+mod classes;
 mod cuts;
 mod derive;
 mod draft;
@@ -39,6 +40,7 @@ mod view;
 
 pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};
+pub use classes::Classes;
 pub use cuts::{LinearHead, Planes};
 pub use derive::{How, LAPLACIAN_METHODS};
 pub use draft::Draft;

@@ -3,6 +3,7 @@
 mod attack;
 mod before;
 mod bench;
+mod classes;
 mod common;
 mod corrupt;
 mod demo;

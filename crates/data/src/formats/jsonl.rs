@@ -276,7 +276,7 @@ impl Records for JsonRecords {
             None | Some(Value::Null) => Cell::Missing,
             Some(Value::Bool(b)) => Cell::Text(if *b { "true" } else { "false" }.into()),
             Some(Value::Number(n)) => Cell::Text(n.to_string().into()),
-            Some(Value::String(text)) => Cell::Text(text.trim().into()),
+            Some(Value::String(text)) => Cell::Text(text.into()),
             Some(list @ Value::Array(_)) => Cell::List(numbers(list)),
             Some(Value::Object(_)) => Cell::Odd("an object"),
         }

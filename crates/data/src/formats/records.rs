@@ -18,7 +18,7 @@ use super::text::{cells, has_text, is_words};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     columns::{Codes, Selection, select},
-    error::MOST_NAME,
+    error::{MOST_NAME, listed},
     origin::Origin,
     skips::Skips,
     source::{Batches, Facts, MOST_ELEMENTS, Rows, Source},
@@ -200,7 +200,7 @@ impl<C: Columnar> ColumnTable<C> {
         put: &mut dyn FnMut(usize, usize, f32),
     ) -> Result<(), Error> {
         let words = cells(array).ok_or_else(|| self.odd(column))?;
-        words.iter().enumerate().for_each(|(row, word)| put(row, 0, codes.number(word.trim())));
+        words.iter().enumerate().for_each(|(row, word)| put(row, 0, codes.number(word)));
         Ok(())
     }
 
@@ -247,13 +247,13 @@ impl<C: Columnar> ColumnTable<C> {
         if is_words(array.data_type()) {
             let words = cells(array).ok_or_else(|| self.odd(column))?;
             let label = |(row, word): (usize, &String)| {
-                let class = classes.get(word.trim()).copied();
-                class.or_else(|| word.trim().parse().ok()).ok_or_else(|| {
+                classes.find(word).or_else(|| word.trim().parse().ok()).ok_or_else(|| {
                     self.origin.error(Problem::Labels(format!(
-                        "column {:?}: the label of row {} is {:?}, which is no class",
+                        "column {:?}: the label of row {} is {:?}, which is none of the classes {}",
                         name(),
                         first + row,
-                        shortened(word, MOST_NAME)
+                        shortened(word, MOST_NAME),
+                        listed(classes.names())
                     )))
                 })
             };

@@ -1,0 +1,66 @@
+//! What a cell of a table says: words with spaces around them, marks for what is missing.
+
+use std::{path::Path, sync::Arc};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use taste_data::{Dictionary, Options, survey};
+
+use crate::files::{Folder, read, same, shaped};
+
+fn names(list: &[&str]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+fn parquet(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn with_words(words: &[&str]) -> Options {
+    let words = vec![Dictionary { column: "work".into(), words: names(words) }];
+    Options { words, ..Options::default() }
+}
+
+fn holds(path: &Path, options: &Options, want: &[f32]) {
+    let found = read(path, options).unwrap().values;
+    let equal = found.len() == want.len() && found.iter().zip(want).all(|(a, b)| same(*a, *b));
+    assert!(equal, "{}: {found} and not {want:?}", path.display());
+}
+
+#[test]
+fn words_are_looked_up_with_the_spaces_around_them() {
+    let folder = Folder::new();
+    let text = "age,work\n 1 , Private\n2, State-gov\n3,Private\n4, other\n5,  \n";
+    let csv = folder.put("a.csv", text);
+    let words = [" Private", " State-gov", "Private", " other", " "];
+    let line = |(i, word): (usize, &&str)| format!("{{\"age\":{},\"work\":\"{word}\"}}\n", i + 1);
+    let lines: String = words.iter().enumerate().map(line).collect();
+    let lines = folder.put("a.jsonl", lines);
+    let columns = folder.path("a.parquet");
+    let ages: ArrayRef = Arc::new(Int64Array::from_iter_values(1..=5));
+    let work: ArrayRef = Arc::new(StringArray::from_iter_values(words));
+    parquet(&columns, vec![("age", ages), ("work", work)]);
+    let want = [1.0, 0.0, 2.0, 1.0, 3.0, 0.0, 4.0, 2.0, 5.0, f32::NAN];
+    for path in [csv, lines, columns] {
+        holds(&path, &with_words(&[" Private", " State-gov"]), &want);
+    }
+    // Two words that only spaces tell apart are two.
+    let two = folder.put("b.csv", "age,work\n1,b\n2, b\n3,b \n");
+    holds(&two, &with_words(&["b", " b"]), &[1.0, 0.0, 2.0, 1.0, 3.0, 0.0]);
+}
+
+#[test]
+fn marks_are_missing_among_numbers_and_words_among_words() {
+    let folder = Folder::new();
+    let numbers = folder.put("a.csv", "a\n-\n--\nN.A.\n#N/A\n7\n");
+    holds(&numbers, &Options::default(), &[f32::NAN, f32::NAN, f32::NAN, f32::NAN, 7.0]);
+    let words = folder.put("b.csv", "a,b\n-,1\nx,2\n-,-\n");
+    let found = survey(&[words], &shaped(&[2])).unwrap().options.words;
+    let [Dictionary { column, words }] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((column.as_str(), words), ("a", &names(&["-", "x"])));
+}
+
