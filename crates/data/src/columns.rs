@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Dictionary, Options, Problem};
+use crate::{Dictionary, Input, Options, Problem};
 
 /// Columns by their place in the file.
 #[derive(Clone, Debug)]
@@ -123,6 +123,28 @@ pub(crate) fn number(text: &str) -> Option<f32> {
     }
 }
 
+/// Columns in the order in which inputs take them: an input of one number has the column of its name, and the others have
+/// what is left, in the order of the file.
+fn by_inputs(taken: Vec<usize>, all: &[String], options: &Options) -> Vec<usize> {
+    let widths: Option<Vec<usize>> = options.inputs.iter().map(|input| input.width).collect();
+    let Some(widths) = widths.filter(|w| w.iter().sum::<usize>() == taken.len()) else {
+        return taken;
+    };
+    let named = |(input, width): (&Input, &usize)| {
+        taken.iter().copied().find(|&column| *width == 1 && all[column] == input.name)
+    };
+    let named: Vec<Option<usize>> = options.inputs.iter().zip(&widths).map(named).collect();
+    let mut rest = taken.iter().copied().filter(|column| !named.contains(&Some(*column)));
+    let mut ordered = Vec::with_capacity(taken.len());
+    for (column, width) in named.iter().zip(widths) {
+        match column {
+            Some(column) => ordered.push(*column),
+            None => ordered.extend(rest.by_ref().take(width)),
+        }
+    }
+    ordered
+}
+
 /// Chooses among the columns of a file; `numbers_of_rows` is one that only counts them. Without names of its own, a
 /// file's columns are called `1`, `2` and so on.
 pub(crate) fn select(
@@ -172,7 +194,8 @@ pub(crate) fn select(
         let rest: Vec<usize> = (0..all.len()).filter(|i| !left_out.contains(i)).collect();
         // A column that only comes along is no part of a sample, if the model takes as many as there are without it.
         let without: Vec<usize> = rest.iter().copied().filter(|i| !kept.contains(i)).collect();
-        if fits(&without) { without } else { rest }
+        let rest = if fits(&without) { without } else { rest };
+        by_inputs(rest, all, options)
     } else {
         let chosen = options.columns.iter().map(|name| find(name)?.ok_or_else(|| missing(name)));
         let chosen: Vec<usize> = chosen.collect::<Result<_, _>>()?;

@@ -343,9 +343,10 @@ impl Pass<'_> {
                 }
                 let labels = batch.labels.map(|own| part.classes(own, &batch.index)).transpose()?;
                 let index = batch.index.iter().map(|own| self.first + own).collect();
-                let values = part.prepare.apply(batch.values);
-                let (labels, kept) = (batch.labels, batch.kept);
-                return Ok(Some(Chunk { index, values, labels, kept }));
+                let columns = part.source.facts().columns.as_deref();
+                let row = |sample: usize| part.source.place(batch.index[sample]);
+                let values = part.prepare.samples(&part.name, batch.values, columns, row)?;
+                return Ok(Some(Chunk { index, values, labels, kept: batch.kept }));
             }
             self.first += part.source.count().unwrap_or(0);
             self.current = None;

@@ -49,6 +49,9 @@ pub struct Options {
     /// How lists of different lengths become rows, for a model that takes sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<Sequences>,
+    /// The inputs that samples are spread over, in order, where a model has several or takes whole numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     /// The size that images are brought to.
     pub resize: Option<Resize>,
     /// How pixels are made of those of another size.

@@ -37,6 +37,7 @@ mod session;
 mod target;
 mod value;
 mod view;
+mod whole;
 
 pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};

@@ -123,7 +123,9 @@ impl<'a> Data<'a> {
             shifted.push((name, Dataset::open(path, &options)?, false));
         }
         for set in made {
-            let options = Options { skip_bad: options.skip_bad, ..set.options.clone() };
+            // What is moved a little is no longer whole: the engine cuts it.
+            let (skip_bad, inputs) = (options.skip_bad, Vec::new());
+            let options = Options { skip_bad, inputs, ..set.options.clone() };
             shifted.push((set.name.clone(), Dataset::open(&set.path, &options)?, true));
         }
         Ok(Sets { id, shifted, labels })

@@ -4,9 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
-use taste_data::{Dictionary, Options, survey};
+use taste_data::{Dictionary, Input, Options, Takes, survey};
 
-use crate::files::{Folder, read, same, shaped};
+use crate::files::{Folder, npy_f32, read, same, shaped};
 
 fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
@@ -64,3 +64,49 @@ fn marks_are_missing_among_numbers_and_words_among_words() {
     assert_eq!((column.as_str(), words), ("a", &names(&["-", "x"])));
 }
 
+#[test]
+fn whole_numbers_are_whole_and_told_apart() {
+    let folder = Folder::new();
+    let input = |name: &str, width, takes| Input { name: name.into(), width: Some(width), takes };
+    let with = |takes| Options {
+        inputs: vec![input("x", 1, Takes::Numbers), input("shop", 1, takes)],
+        ..shaped(&[2])
+    };
+    let good = folder.put("a.csv", "x,shop\n0.5,16777215\n1.5,\n");
+    let fraction = folder.put("b.csv", "x,shop\n0.5,1\n0.5,2.25\n");
+    let large = folder.put("c.csv", "x,shop\n0.5,1\n0.5,20240101\n");
+    for takes in [Takes::Whole, Takes::Codes] {
+        holds(&good, &with(takes), &[0.5, 16_777_215.0, 1.5, f32::NAN]);
+        let said = read(&fraction, &with(takes)).unwrap_err();
+        assert!(
+            said.contains(
+                "b.csv: row 1 (counted from 0), column \"shop\": 2.25 is no whole number"
+            ),
+            "{said}"
+        );
+    }
+    holds(&fraction, &with(Takes::Numbers), &[0.5, 1.0, 0.5, 2.25]);
+    let said = read(&large, &with(Takes::Codes)).unwrap_err();
+    assert!(said.contains("is too large"), "{said}");
+    assert!(said.contains("row 1 (counted from 0), column \"shop\": 2024010"), "{said}");
+    assert!(read(&large, &with(Takes::Whole)).is_ok());
+    let array = npy_f32("(2, 2)", &[1.0, 2.0, 3.0, 4.5]);
+    let said = read(&folder.put("a.npy", array), &with(Takes::Codes)).unwrap_err();
+    assert!(
+        said.contains("a.npy: row 1 (counted from 0), entry 1: 4.5 is no whole number"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_column_goes_to_the_input_of_its_name() {
+    let folder = Folder::new();
+    let input =
+        |name: &str, width| Input { name: name.into(), width: Some(width), takes: Takes::Numbers };
+    let options = Options { inputs: vec![input("x", 2), input("shop", 1)], ..shaped(&[3]) };
+    let path = folder.put("a.csv", "shop,b,a\n7,1,2\n");
+    holds(&path, &options, &[1.0, 2.0, 7.0]);
+    // Columns that are chosen keep their order.
+    let chosen = Options { columns: names(&["a", "shop", "b"]), ..options };
+    holds(&path, &chosen, &[2.0, 7.0, 1.0]);
+}
