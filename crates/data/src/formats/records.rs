@@ -6,8 +6,8 @@ use arrow_array::{
     Array, ArrayRef, RecordBatch,
     cast::AsArray,
     types::{
-        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+        Decimal32Type, Decimal64Type, Decimal128Type, Float16Type, Float32Type, Float64Type,
+        Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_schema::{DataType, Fields};
@@ -356,7 +356,13 @@ fn is_number(kind: &DataType) -> bool {
     kind.is_integer()
         || matches!(
             kind,
-            DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64
+            DataType::Boolean
+                | DataType::Float16
+                | DataType::Float32
+                | DataType::Float64
+                | DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
         )
 }
 
@@ -392,8 +398,17 @@ fn numbers(array: &dyn Array) -> Option<Vec<f64>> {
         DataType::Float16 => widened!(Float16Type, f64::from),
         DataType::Float32 => widened!(Float32Type, f64::from),
         DataType::Float64 => widened!(Float64Type, f64::from),
+        DataType::Decimal32(_, scale) => scaled(widened!(Decimal32Type, f64::from), *scale),
+        DataType::Decimal64(_, scale) => scaled(widened!(Decimal64Type, |v| v as f64), *scale),
+        DataType::Decimal128(_, scale) => scaled(widened!(Decimal128Type, |v| v as f64), *scale),
         _ => return None,
     })
+}
+
+/// Numbers that are written without their decimal point.
+fn scaled(numbers: Vec<f64>, scale: i8) -> Vec<f64> {
+    let unit = 10f64.powi(i32::from(scale));
+    numbers.into_iter().map(|v| v / unit).collect()
 }
 
 /// The entries of a column of lists, and the place of each row's among them; none where a row has no list.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use taste_data::{Dictionary, Input, Options, Takes, survey};
 
@@ -62,6 +62,48 @@ fn marks_are_missing_among_numbers_and_words_among_words() {
     let found = survey(&[words], &shaped(&[2])).unwrap().options.words;
     let [Dictionary { column, words }] = &found[..] else { panic!("{found:?}") };
     assert_eq!((column.as_str(), words), ("a", &names(&["-", "x"])));
+}
+
+#[test]
+fn decimals_are_numbers() {
+    let folder = Folder::new();
+    let path = folder.path("a.parquet");
+    let decimals = Decimal128Array::from(vec![Some(12_345), None, Some(-70)]);
+    let price: ArrayRef = Arc::new(decimals.with_precision_and_scale(10, 2).unwrap());
+    parquet(&path, vec![("price", price)]);
+    holds(&path, &Options::default(), &[123.45, f32::NAN, -0.7]);
+    let kept = Options { keep: names(&["price"]), ..Options::default() };
+    assert_eq!(read(&path, &kept).unwrap().kept, [names(&["123.45", "", "-0.70"])]);
+}
+
+#[cfg(not(feature = "zstd"))]
+#[test]
+fn what_zstandard_compressed_is_refused_with_what_to_do() {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables");
+    let options = Options { columns: names(&["count"]), ..Options::default() };
+    let said = read(&tables.join("zstd.feather"), &options).unwrap_err();
+    assert!(
+        said.contains("compressed with Zstandard") && said.contains("write it with lz4"),
+        "{said}"
+    );
+}
+
+#[test]
+fn lists_of_objects_end_where_their_brackets_close() {
+    let folder = Folder::new();
+    let text = " [\n {\"a\": 1, \"b\": \"}]\\\"\"},{\"b\": \"[\", \"a\": 2}\n,\n{\"a\": \"x\"}]\n";
+    let path = folder.put("a.json", text);
+    let options = Options { columns: names(&["a"]), ..Options::default() };
+    let said = read(&path, &options).unwrap_err();
+    assert!(said.contains("line 4: column \"a\": \"x\" is not a number"), "{said}");
+    let skipping = Options { skip_bad: true, ..options.clone() };
+    holds(&path, &skipping, &[1.0, 2.0]);
+    holds(&folder.put("b.json", "[{\"a\":1},{\"a\":2.5}]"), &Options::default(), &[1.0, 2.5]);
+    let cut = read(&folder.put("c.json", "[{\"a\":1},{\"a\""), &options).unwrap_err();
+    assert!(cut.contains("it ends within its list of objects"), "{cut}");
+    let plain = read(&folder.put("d.json", "[1, 2, 3]"), &options).unwrap_err();
+    assert!(plain.contains("no JSON objects"), "{plain}");
+    assert!(read(&folder.put("e.json", "[]"), &options).is_err());
 }
 
 #[test]

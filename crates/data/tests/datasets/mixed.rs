@@ -11,7 +11,12 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables").join(name)
 }
 
-const TABLES: [&str; 5] = ["t.csv", "t.parquet", "t.feather", "plain.arrow", "t.jsonl"];
+fn called(classes: &[String]) -> Options {
+    Options { classes: classes.to_vec(), ..Options::default() }
+}
+
+const TABLES: [&str; 7] =
+    ["t.csv", "t.parquet", "t.feather", "plain.arrow", "stream.arrow", "t.jsonl", "t.json"];
 
 fn bits(values: impl IntoIterator<Item = f32>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
