@@ -219,7 +219,7 @@ impl Texts {
     }
 
     /// Goes through the texts of all columns, until `take` has enough.
-    fn each(
+    pub(crate) fn each(
         &self,
         mut take: impl FnMut(&[Vec<String>]) -> Result<bool, Error>,
     ) -> Result<(), Error> {
