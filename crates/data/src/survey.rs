@@ -71,6 +71,15 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         Err(_) => return Ok(Surveyed { options: options.clone(), left_out: Vec::new() }),
     };
     let options = &as_in_file(options, &texts);
+    for name in options.exclude.iter().chain(&options.label).filter(|name| !texts.contains(name)) {
+        // A column of lists has no text, and can be left out all the same.
+        let found = Texts::open(paths, std::slice::from_ref(name));
+        if let Err(error) = found
+            && matches!(error.problem(), Problem::NoColumn { .. })
+        {
+            return Err(error);
+        }
+    }
     let mut found = Surveyed { options: options.clone(), left_out: Vec::new() };
     let label = options.label.as_ref().filter(|l| texts.contains(l));
     let candidates: Vec<String> = if options.columns.is_empty() {
@@ -105,14 +114,6 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         found.left_out = left_out;
     }
     if let Some(date) = taken.iter().find(|name| is(name, Holds::Dates)) {
-        // With a mistyped name of what is to be left out, as many columns as the model takes are not found.
-        if let Some(column) = options.exclude.iter().find(|name| !texts.contains(name)) {
-            let (column, known) = (column.clone(), texts);
-            return Err(Error::new(
-                shown(paths),
-                Problem::NoColumn { column, known, has_names: true },
-            ));
-        }
         let (column, holds) = (shortened(date, MOST_NAME), Holds::Dates.name().to_owned());
         return Err(Error::new(shown(paths), Problem::NotNumbers { column, holds }));
     }

@@ -15,6 +15,7 @@ mod exported;
 mod fit;
 mod images;
 mod import;
+mod inputs;
 mod inspect;
 mod mixed;
 mod models;
