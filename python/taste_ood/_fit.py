@@ -202,12 +202,10 @@ def fit(
     order = Order(options)
     runs = engine(backend, ort_library, threads)
     with given(data, labels, name=name, classes=order.classes) as train, Watched(progress) as hear:
-        if train.classes and not order.classes and like is None:
-            order = Order({**options, "class_names": train.classes})
         if calibration is None:
             own = _models.read(model, _example(model, train, order))
             return _fit(own, train, None, order, runs, hear)
-        with given(calibration, calibration_labels, what="calibration", classes=order.classes) as apart:
+        with given(calibration, calibration_labels, what="calibration", classes=order.classes or train.classes) as apart:
             own = _models.read(model, _example(model, train, order))
             return _fit(own, train, apart, order, runs, hear)
 

@@ -91,7 +91,7 @@ fn open(args: &AttackArgs, options: &Options) -> Result<Dataset> {
         other => other?,
     };
     let paths = std::slice::from_ref(&args.data);
-    Ok(args.reading.with_labels(data, paths, true, |_| {})?.0)
+    Ok(args.reading.with_labels(data, paths, options, true, |_| {})?.0)
 }
 
 /// What entries lie between.

@@ -4,12 +4,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use taste_data::{Dataset, Options, Samples};
-use taste_detector::{Detector, Fit, Named, Settings};
+use taste_detector::{Detector, ErrorModel, Fit, Measure, Named, Settings};
 use taste_engine::Model;
+use taste_files::message::shortened;
 
 use crate::{
-    Outcome, args::FitArgs, detect::tell_skipped, files, look, pages, paths, print, print_json,
-    progress::Bars, reading, sheet, table::Table, tell, truth,
+    Outcome,
+    args::FitArgs,
+    detect::tell_skipped,
+    files, look, pages, paths, print, print_json,
+    progress::Bars,
+    reading, sheet,
+    table::{Table, percent},
+    tell, truth,
 };
 
 pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
@@ -52,10 +59,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
             tell(text);
         }
     };
-    let (train, classes) = args.reading.with_labels(train, &data, needed, note)?;
-    if options.classes.is_empty() {
-        options.classes = classes;
-    }
+    let (train, classes) = args.reading.with_labels(train, &data, &options, needed, note)?;
+    let guessed = Guessed { names: classes, needed, used: needs.uses_labels };
+    options.classes.extend(guessed.names.iter().cloned());
     let given = (!calibration.is_empty()).then(|| Dataset::open_all(&calibration, &options));
     let given = given.transpose()?;
     let bars = Bars::new(quiet);
@@ -67,8 +73,10 @@ pub(crate) fn run(args: &FitArgs) -> Result<Outcome> {
         .run(&train, given.as_ref().map(|c| c as &dyn Samples));
     drop(bars);
     let mut detector = detector?;
+    guessed.check(&detector, note)?;
     if !calibration.is_empty() {
         let errors = truth::errors(args, &detector, &calibration, &options)?;
+        guessed.judge(errors.as_ref(), note);
         detector.set_errors(errors)?;
     }
     if !quiet {
@@ -100,6 +108,56 @@ fn labelled(paths: &[PathBuf], options: &Options, needed: bool, used: bool) -> R
     match Dataset::open_all(paths, &with) {
         Err(_) if used && !needed => Ok(Dataset::open_all(paths, options)?),
         other => Ok(other?),
+    }
+}
+
+/// The names of classes that labels of words gave where the model has none: its outputs are taken to be in the order of the
+/// alphabet.
+struct Guessed {
+    names: Vec<String>,
+    /// Whether the method needs labels, or makes use of them.
+    needed: bool,
+    used: bool,
+}
+
+impl Guessed {
+    /// Words must be as many as the model has classes.
+    fn check(&self, detector: &Detector, note: impl Fn(&str)) -> Result<()> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        let listed = shortened(&self.names.join(", "), 60);
+        if !detector.classes().is_empty() {
+            note(&format!(
+                "note: the labels are words, taken for the model's classes in the order of the alphabet: {listed} \
+                 (--class-names says another)"
+            ));
+            return Ok(());
+        }
+        let said = format!(
+            "the labels are {} different words ({listed}), and the model has {} outputs: --class-names names its classes",
+            self.names.len(),
+            detector.manifest().model.outputs
+        );
+        if self.needed || self.used {
+            bail!("{said}");
+        }
+        note(&format!("note: {said}; the fit goes without labels"));
+        Ok(())
+    }
+
+    /// Whether the model is right less often than by chance if the order is that of the alphabet.
+    fn judge(&self, errors: Option<&ErrorModel>, note: impl Fn(&str)) {
+        let is_guess = |e: &&ErrorModel| e.measure == Measure::Accuracy && !self.names.is_empty();
+        let Some(errors) = errors.filter(is_guess) else { return };
+        let right = 1.0 - errors.mean;
+        if right < 1.0 / self.names.len() as f64 {
+            note(&format!(
+                "warning: with classes in the order of the alphabet the model is right about {} % of the calibration samples, \
+                 less than by chance: --class-names names them in the order of its outputs",
+                percent((1000.0 * right).round() / 1000.0)
+            ));
+        }
     }
 }
 

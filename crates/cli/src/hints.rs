@@ -105,6 +105,7 @@ fn detection(error: &Detection) -> Option<String> {
         Detection::NoMaps => ": fit it again with --map to see where a sample differs",
         Detection::KeepsRows { .. } => " (--no-rows)",
         Detection::NoLabels { .. } => " (--labels)",
+        Detection::NoNames { .. } => " (--class-names)",
         Detection::NoClasses { .. } => " (--task, --output)",
         _ => return None,
     };

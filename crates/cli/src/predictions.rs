@@ -8,6 +8,8 @@ pub(crate) struct Predictions<'a> {
     shown: Shown,
     /// What the classes are called, if that is known.
     names: &'a [String],
+    /// Whether these are numbers.
+    numbered: bool,
 }
 
 /// What becomes of an output.
@@ -26,7 +28,7 @@ const MOST_NUMBERS: usize = 64;
 
 impl<'a> Predictions<'a> {
     /// None are shown.
-    pub(crate) const NONE: Self = Self { shown: Shown::Numbers(0), names: &[] };
+    pub(crate) const NONE: Self = Self { shown: Shown::Numbers(0), names: &[], numbered: false };
 
     pub(crate) fn of(detector: &'a Detector) -> Self {
         let model = &detector.manifest().model;
@@ -38,7 +40,7 @@ impl<'a> Predictions<'a> {
             (_, outputs) if outputs <= MOST_NUMBERS => Shown::Numbers(outputs),
             _ => Shown::Numbers(0),
         };
-        Self { shown, names: detector.classes() }
+        Self { shown, names: detector.classes(), numbered: detector.has_numbered_classes() }
     }
 
     /// What is said where there would be too many columns.
@@ -54,7 +56,7 @@ impl<'a> Predictions<'a> {
 
     /// The columns of a table: `prediction`, or one for every number.
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let class = if self.names.is_empty() { Kind::Int } else { Kind::Text };
+        let class = if self.names.is_empty() || self.numbered { Kind::Int } else { Kind::Text };
         match self.shown {
             Shown::Largest | Shown::Above(_) => vec![Column::new("prediction", class)],
             Shown::Numbers(1) => vec![Column::new("prediction", Kind::Float)],
@@ -85,6 +87,7 @@ impl<'a> Predictions<'a> {
         match class {
             None => Value::Missing,
             Some(class) => match self.names.get(class) {
+                Some(name) if self.numbered => name.parse().map_or(Value::Missing, Value::Int),
                 Some(name) => Value::Text(name),
                 None => Value::Int(i64::try_from(class).unwrap_or(i64::MAX)),
             },

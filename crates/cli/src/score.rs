@@ -1,10 +1,10 @@
 //! `taste score`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
-use taste_data::{Chunk, Column, Dataset, Kind, TableWriter, TextFormat, Value};
+use taste_data::{Chunk, Column, Dataset, Kind, TableWriter, TextFormat, Value, kinds};
 use taste_detector::{Detector, PartFacts, Remark, Role, Scores};
 
 use crate::{
@@ -58,7 +58,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     let with_map = scored.is_some() && detector.has_map();
     let detection = Detection::predicting(&detector, with, with_map)?;
     let data = detection.open_keeping(&paths, &args.keep)?;
-    let mut sheet = Sheet::create(args, &detector, &data)?;
+    let kept = kinds_kept(args, &paths)?;
+    let mut sheet = Sheet::create(args, &detector, &data, kept)?;
     let mut comparison = detector.compare();
     let samples = detection.each(&data, |chunk, scores| {
         if let Some(comparison) = &mut comparison {
@@ -110,6 +111,20 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
+/// What the columns hold that come along. In text that is all the same.
+fn kinds_kept(args: &ScoreArgs, paths: &[PathBuf]) -> Result<Vec<Kind>> {
+    let ends_in = |ending: &str| {
+        let own = args.out.as_deref().and_then(Path::extension);
+        own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
+    };
+    let is_text =
+        if args.out.is_some() { ends_in("csv") || ends_in("npy") } else { !args.with.json };
+    if is_text || args.keep.is_empty() {
+        return Ok(vec![Kind::Text; args.keep.len()]);
+    }
+    Ok(kinds(paths, &args.keep)?)
+}
+
 /// The table of scores while it is written.
 struct Sheet<'a> {
     data: &'a Dataset,
@@ -120,8 +135,8 @@ struct Sheet<'a> {
     evidence: usize,
     with_novelty: bool,
     predictions: Predictions<'a>,
-    /// Columns of the data that come along.
-    kept: usize,
+    /// What the columns of the data hold that come along.
+    kept: Vec<Kind>,
     /// Whether rows have the names of files.
     named: bool,
     flagged: usize,
@@ -129,7 +144,12 @@ struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    fn create(args: &ScoreArgs, detector: &'a Detector, data: &'a Dataset) -> Result<Self> {
+    fn create(
+        args: &ScoreArgs,
+        detector: &'a Detector,
+        data: &'a Dataset,
+        kept: Vec<Kind>,
+    ) -> Result<Self> {
         let manifest = detector.manifest();
         let with_novelty = manifest.has_novelty;
         let mut columns = vec![Column::new("index", Kind::Int)];
@@ -157,10 +177,10 @@ impl<'a> Sheet<'a> {
         let predictions = if is_npy { Predictions::NONE } else { Predictions::of(detector) };
         columns.extend(predictions.columns());
         let taken: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();
-        for name in &args.keep {
+        for (name, kind) in args.keep.iter().zip(&kept) {
             // A column of the data may be called as one of ours.
             let own = if taken.contains(name) { format!("data_{name}") } else { name.clone() };
-            columns.push(Column::new(own, Kind::Text));
+            columns.push(Column::new(own, *kind));
         }
         let named = data.row_name(0).is_some() && !is_npy;
         columns.extend(named.then(|| Column::new("file", Kind::Text)));
@@ -177,7 +197,7 @@ impl<'a> Sheet<'a> {
             evidence,
             with_novelty,
             predictions,
-            kept: args.keep.len(),
+            kept,
             named,
             flagged: 0,
             not_finite: 0,
@@ -206,7 +226,9 @@ impl<'a> Sheet<'a> {
             }
             row.extend(self.parts[residuals..].iter().map(of));
             row.extend(self.predictions.values(scores, i));
-            row.extend((0..self.kept).map(|column| Value::Text(&chunk.kept[column][i])));
+            row.extend(
+                self.kept.iter().zip(&chunk.kept).map(|(kind, cells)| kind.value(&cells[i])),
+            );
             let name = self.data.row_name(index).filter(|_| self.named).unwrap_or_default();
             row.extend(self.named.then_some(Value::Text(&name)));
             self.writer.write(&row)?;

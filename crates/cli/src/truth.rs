@@ -17,15 +17,10 @@ pub(crate) fn errors(
     options: &Options,
 ) -> Result<Option<ErrorModel>> {
     let labels = match &args.calibration_labels {
-        Some(named) if Path::new(named).is_file() => {
-            Some(Labels::open(Path::new(named), &options.classes)?)
-        }
-        Some(column) => Some(Labels::column(paths, column, options.skip_bad, &options.classes)?),
+        Some(named) if Path::new(named).is_file() => Some(Labels::open(Path::new(named), options)?),
+        Some(column) => Some(Labels::column(paths, column, options)?),
         // A table of calibration samples may do without the column of labels.
-        None => args
-            .reading
-            .label_column()
-            .and_then(|c| Labels::column(paths, c, options.skip_bad, &options.classes).ok()),
+        None => args.reading.label_column().and_then(|c| Labels::column(paths, c, options).ok()),
     };
     let data =
         match (&labels, Dataset::open_all(paths, &Options { labels: true, ..options.clone() })) {

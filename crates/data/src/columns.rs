@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Dictionary, Options, Problem};
+use crate::{Dictionary, Input, Options, Problem};
 
 /// Columns by their place in the file.
 #[derive(Clone, Debug)]
@@ -13,49 +13,136 @@ pub(crate) struct Selection {
     pub(crate) codes: Vec<Option<Codes>>,
     /// The column of the labels, if they are wanted.
     pub(crate) label: Option<usize>,
-    /// The numbers of the classes by name, where labels are words.
-    pub(crate) classes: HashMap<String, i64>,
+    /// The classes by name, where labels are words.
+    pub(crate) classes: ClassNames,
     /// The columns that come along as text.
     pub(crate) kept: Vec<usize>,
+}
+
+/// The places of words in a list. A cell is looked up as it stands, spaces and all: a model that learned from ` Private`
+/// knows no `Private`. What is not there is looked up without the spaces around it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    exact: HashMap<String, usize>,
+    trimmed: HashMap<String, usize>,
+}
+
+impl Places {
+    pub(crate) fn new(words: &[String]) -> Self {
+        let mut places = Self::default();
+        for (place, word) in words.iter().enumerate() {
+            places.exact.insert(word.clone(), place);
+            places.trimmed.entry(word.trim().to_owned()).or_insert(place);
+        }
+        places
+    }
+
+    pub(crate) fn find(&self, word: &str) -> Option<usize> {
+        let trimmed = word.trim();
+        let found = self.exact.get(word).or_else(|| self.exact.get(trimmed));
+        found.or_else(|| self.trimmed.get(trimmed)).copied()
+    }
+}
+
+/// The classes that labels name by words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClassNames {
+    places: Places,
+    /// The number of each in labels.
+    numbers: Vec<i64>,
+    names: Vec<String>,
+}
+
+impl ClassNames {
+    fn new(options: &Options) -> Self {
+        let names = options.classes.clone();
+        let numbers = (0..names.len()).filter_map(|place| options.number_of(place)).collect();
+        Self { places: Places::new(&names), numbers, names }
+    }
+
+    /// The number of a class in labels.
+    pub(crate) fn find(&self, word: &str) -> Option<i64> {
+        self.places.find(word).and_then(|place| self.numbers.get(place)).copied()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
 }
 
 /// The numbers that stand for the words of a column.
 #[derive(Clone, Debug)]
 pub(crate) struct Codes {
-    numbers: HashMap<String, f32>,
+    places: Places,
+    unseen: usize,
 }
 
 impl Codes {
     fn new(dictionary: &Dictionary) -> Self {
-        let numbered = dictionary.words.iter().enumerate();
-        Self { numbers: numbered.map(|(i, word)| (word.clone(), i as f32)).collect() }
+        Self { places: Places::new(&dictionary.words), unseen: dictionary.unseen() }
     }
 
     /// The number of a word; words that are not known share one of their own, and what is missing is NaN.
     pub(crate) fn number(&self, word: &str) -> f32 {
-        match self.numbers.get(word) {
-            Some(number) => *number,
+        match self.places.find(word) {
+            Some(place) => place as f32,
             None if is_missing(word) => f32::NAN,
-            None => self.numbers.len() as f32,
+            None => self.unseen as f32,
         }
     }
 }
 
-/// Whether a cell says that it holds nothing.
+/// Whether a cell says that it holds nothing, whatever its column holds.
 pub(crate) fn is_missing(text: &str) -> bool {
-    const WORDS: [&str; 9] = ["", "na", "n/a", "null", "none", "nan", "?", "<na>", "nat"];
+    const WORDS: [&str; 11] =
+        ["", "na", "n/a", "#n/a", "#na", "null", "none", "nan", "?", "<na>", "nat"];
+    let text = text.trim();
     text.len() <= 4 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Whether a cell is what people write among numbers where there is none; among words it may be a word.
+pub(crate) fn is_no_number(text: &str) -> bool {
+    const MARKS: [&str; 5] = ["-", "--", "n.a.", "\u{2013}", "\u{2014}"];
+    let text = text.trim();
+    MARKS.iter().any(|mark| text.eq_ignore_ascii_case(mark))
 }
 
 /// The number in a cell of text; NaN if it is empty or says so.
 pub(crate) fn number(text: &str) -> Option<f32> {
+    let text = text.trim();
     match text.parse() {
         Ok(number) => Some(number),
-        Err(_) if is_missing(text) => Some(f32::NAN),
+        Err(_) if is_missing(text) || is_no_number(text) => Some(f32::NAN),
         Err(_) if text.eq_ignore_ascii_case("true") => Some(1.0),
         Err(_) if text.eq_ignore_ascii_case("false") => Some(0.0),
         Err(_) => None,
     }
+}
+
+/// Columns in the order in which inputs take them: an input of one number has the column of its name, and the others have
+/// what is left, in the order of the file.
+fn by_inputs(taken: Vec<usize>, all: &[String], options: &Options) -> Vec<usize> {
+    let widths: Option<Vec<usize>> = options.inputs.iter().map(|input| input.width).collect();
+    let Some(widths) = widths.filter(|w| w.iter().sum::<usize>() == taken.len()) else {
+        return taken;
+    };
+    let named = |(input, width): (&Input, &usize)| {
+        taken.iter().copied().find(|&column| *width == 1 && all[column] == input.name)
+    };
+    let named: Vec<Option<usize>> = options.inputs.iter().zip(&widths).map(named).collect();
+    let mut rest = taken.iter().copied().filter(|column| !named.contains(&Some(*column)));
+    let mut ordered = Vec::with_capacity(taken.len());
+    for (column, width) in named.iter().zip(widths) {
+        match column {
+            Some(column) => ordered.push(*column),
+            None => ordered.extend(rest.by_ref().take(width)),
+        }
+    }
+    ordered
 }
 
 /// Chooses among the columns of a file; `numbers_of_rows` is one that only counts them. Without names of its own, a
@@ -89,7 +176,7 @@ pub(crate) fn select(
             taken: Vec::new(),
             codes: Vec::new(),
             label: None,
-            classes: HashMap::new(),
+            classes: ClassNames::default(),
             kept,
         });
     }
@@ -107,7 +194,8 @@ pub(crate) fn select(
         let rest: Vec<usize> = (0..all.len()).filter(|i| !left_out.contains(i)).collect();
         // A column that only comes along is no part of a sample, if the model takes as many as there are without it.
         let without: Vec<usize> = rest.iter().copied().filter(|i| !kept.contains(i)).collect();
-        if fits(&without) { without } else { rest }
+        let rest = if fits(&without) { without } else { rest };
+        by_inputs(rest, all, options)
     } else {
         let chosen = options.columns.iter().map(|name| find(name)?.ok_or_else(|| missing(name)));
         let chosen: Vec<usize> = chosen.collect::<Result<_, _>>()?;
@@ -119,7 +207,7 @@ pub(crate) fn select(
         _ => {
             let dictionary = |i: &usize| options.words.iter().find(|d| d.column == all[*i]);
             let codes = taken.iter().map(|i| dictionary(i).map(Codes::new)).collect();
-            let classes = (0..).zip(&options.classes).map(|(i, name)| (name.clone(), i)).collect();
+            let classes = ClassNames::new(options);
             Ok(Selection { taken, codes, label: label.filter(|_| options.labels), classes, kept })
         }
     }

@@ -40,8 +40,28 @@ pub struct Dataset {
 /// One file, or one folder of images.
 #[derive(Debug)]
 struct File {
+    name: String,
     source: Box<dyn Source>,
     prepare: Prepare,
+    /// The numbers of classes in labels.
+    options: Options,
+}
+
+impl File {
+    /// Labels as the places of their classes among the outputs of the model.
+    fn classes(&self, labels: Vec<i64>, index: &[usize]) -> Result<Vec<i64>, Error> {
+        if self.options.numbers.is_empty() || self.source.labels_are_places() {
+            return Ok(labels);
+        }
+        let place = |(label, index): (i64, &usize)| {
+            self.options.place_of(label).map_err(|said| {
+                let row = self.source.place(*index);
+                let said = format!("the label of row {row} (counted from 0) is {said}");
+                Error::new(&self.name, Problem::Labels(said))
+            })
+        };
+        labels.into_iter().zip(index).map(place).collect()
+    }
 }
 
 /// The most entries that a chunk holds, however many rows are asked for.
@@ -76,7 +96,9 @@ impl Dataset {
                 return Err(Error::new(name, Problem::NoTable(column.clone())));
             }
             let prepare = Prepare::new(name, source.facts(), options)?;
-            Ok(File { source, prepare })
+            let numbers = options.numbers.clone();
+            let options = Options { numbers, ..Options::default() };
+            Ok(File { name: name.to_owned(), source, prepare, options })
         };
         let parts = sources.into_iter().map(prepared).collect::<Result<_, Error>>()?;
         Self { name: name.to_owned(), parts, labels: None }.checked()
@@ -319,10 +341,12 @@ impl Pass<'_> {
                 if batch.index.is_empty() {
                     continue;
                 }
+                let labels = batch.labels.map(|own| part.classes(own, &batch.index)).transpose()?;
                 let index = batch.index.iter().map(|own| self.first + own).collect();
-                let values = part.prepare.apply(batch.values);
-                let (labels, kept) = (batch.labels, batch.kept);
-                return Ok(Some(Chunk { index, values, labels, kept }));
+                let columns = part.source.facts().columns.as_deref();
+                let row = |sample: usize| part.source.place(batch.index[sample]);
+                let values = part.prepare.samples(&part.name, batch.values, columns, row)?;
+                return Ok(Some(Chunk { index, values, labels, kept: batch.kept }));
             }
             self.first += part.source.count().unwrap_or(0);
             self.current = None;

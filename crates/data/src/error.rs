@@ -101,6 +101,9 @@ pub enum Problem {
         /// The label.
         value: f64,
     },
+    /// A number that an input can't take, which takes whole numbers.
+    #[error("{0}")]
+    Whole(String),
     /// An image of another size than the first.
     #[error("it is {} × {}, and {} is {} × {}", size.0, size.1, first.display(), first_size.0, first_size.1)]
     ImageSize {
@@ -203,7 +206,7 @@ impl Problem {
                 ErrorKind::Write
             }
             Self::Npy(_) | Self::Format(_) => ErrorKind::Format,
-            Self::Entry { .. } => ErrorKind::Entry,
+            Self::Entry { .. } | Self::Whole(_) => ErrorKind::Entry,
             Self::NoColumn { .. }
             | Self::RepeatedColumn(_)
             | Self::NoColumnsLeft(_)

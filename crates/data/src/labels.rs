@@ -1,15 +1,12 @@
 //! Labels that come apart from the samples: from a file of their own, or from a column of the samples' table.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use taste_files::message::shortened;
 
 use crate::{
     Dataset, Error, Holds, Options, Problem, Samples,
-    columns::is_missing,
+    columns::{Places, is_missing},
     error::{MOST_NAME, listed},
     survey::Texts,
 };
@@ -30,15 +27,21 @@ impl Labels {
         Self { name: name.into(), values, names: Vec::new() }
     }
 
+    /// Likewise, the numbers being places among these names of classes, if there are any.
+    pub fn of_classes(name: impl Into<String>, values: Vec<f64>, names: Vec<String>) -> Self {
+        Self { name: name.into(), values, names }
+    }
+
     /// Reads a file that holds one number or word a row, in any of the [`FORMATS`](crate::FORMATS). Words are classes: those
-    /// that are given, or those of the file in the order of the alphabet.
-    pub fn open(path: &Path, classes: &[String]) -> Result<Self, Error> {
+    /// of the options, or those of the file in the order of the alphabet. Numbers are those that the options give classes.
+    pub fn open(path: &Path, known: &Options) -> Result<Self, Error> {
         let paths = [path.to_owned()];
         // Arrays are numbers.
-        let Ok(texts) = Texts::open(&paths, &[]) else { return Self::read_file(path) };
-        let [column] = texts.names() else { return Self::read_file(path) };
+        let Ok(texts) = Texts::open(&paths, &[]) else { return Self::read_file(path, known) };
+        let [column] = texts.names() else { return Self::read_file(path, known) };
         let column = column.clone();
-        let mut labels = Self::column(&paths, &column, false, classes)?;
+        let mut labels =
+            Self::column(&paths, &column, &Options { skip_bad: false, ..known.clone() })?;
         // A file of words without a header: its first line is a class like others.
         if let Some(class) = labels.names.iter().position(|name| *name == column) {
             labels.values.insert(0, class as f64);
@@ -46,22 +49,69 @@ impl Labels {
         Ok(labels)
     }
 
-    fn read_file(path: &Path) -> Result<Self, Error> {
-        Self::read(path, &Options { raw: true, ..Options::default() })
+    fn read_file(path: &Path, known: &Options) -> Result<Self, Error> {
+        Self::read(path, &Options { raw: true, ..Options::default() })?.read_as(known)
     }
 
-    /// Reads a column of tables, likewise. With `skip_bad`, rows whose cell can't be read have no label.
-    pub fn column(
-        paths: &[PathBuf],
-        column: &str,
-        skip_bad: bool,
-        classes: &[String],
-    ) -> Result<Self, Error> {
+    /// As the classes that the options name and number.
+    pub fn read_as(mut self, known: &Options) -> Result<Self, Error> {
+        if !self.names.is_empty() {
+            return self.renamed(&known.classes);
+        }
+        if known.numbers.is_empty() {
+            return Ok(self);
+        }
+        for row in 0..self.values.len() {
+            let Some(number) = self.whole(row)? else { continue };
+            let place = known.place_of(number).map_err(|said| {
+                let said = format!("the label of row {row} (counted from 0) is {said}");
+                Error::new(&self.name, Problem::Labels(said))
+            })?;
+            self.values[row] = place as f64;
+        }
+        Ok(self)
+    }
+
+    /// Words in another order of classes.
+    fn renamed(self, classes: &[String]) -> Result<Self, Error> {
+        if classes.is_empty() || self.names == classes {
+            return Ok(self);
+        }
+        let places = Places::new(classes);
+        let values = (0..self.values.len()).map(|row| {
+            let place = self.whole(row)?.and_then(|place| usize::try_from(place).ok());
+            let Some(word) = place.and_then(|place| self.names.get(place)) else { return Ok(f64::NAN) };
+            places.find(word).map(|place| place as f64).ok_or_else(|| {
+                let (word, classes) = (shortened(word, MOST_NAME), listed(classes));
+                let said = format!(
+                    "the label of row {row} (counted from 0) is {word:?}, which is none of the classes {classes}"
+                );
+                Error::new(&self.name, Problem::Labels(said))
+            })
+        });
+        let values = values.collect::<Result<_, Error>>()?;
+        Ok(Self { values, names: classes.to_vec(), ..self })
+    }
+
+    /// A label as a whole number; none where there is none.
+    #[expect(clippy::cast_possible_truncation, reason = "whole and within the range of integers")]
+    fn whole(&self, row: usize) -> Result<Option<i64>, Error> {
+        let value = self.values[row];
+        match value {
+            _ if value.is_nan() => Ok(None),
+            _ if value.fract() == 0.0 && value.abs() < 1e15 => Ok(Some(value as i64)),
+            _ => Err(Error::new(&self.name, Problem::NotWhole { row, value })),
+        }
+    }
+
+    /// Reads a column of tables, likewise. With [`Options::skip_bad`], rows whose cell can't be read have no label.
+    pub fn column(paths: &[PathBuf], column: &str, known: &Options) -> Result<Self, Error> {
+        let skip_bad = known.skip_bad;
         let columns = vec![column.to_owned()];
         if let Ok(texts) = Texts::open(paths, &columns)
             && matches!(texts.holds()?[..], [Holds::Words | Holds::Names])
         {
-            return Self::of_words(&texts, column, skip_bad, classes);
+            return Self::of_words(&texts, column, skip_bad, &known.classes);
         }
         let options = Options { raw: true, columns, skip_bad, ..Options::default() };
         let mut all: Option<Self> = None;
@@ -72,7 +122,7 @@ impl Labels {
                 none => *none = Some(own),
             }
         }
-        all.ok_or_else(|| Error::new(column, "no files are named"))
+        all.ok_or_else(|| Error::new(column, "no files are named"))?.read_as(known)
     }
 
     /// The classes of a column of words.
@@ -86,16 +136,15 @@ impl Labels {
             [] => texts.words(&[column.to_owned()])?.pop().unwrap_or_default(),
             known => known.to_vec(),
         };
-        let numbers: HashMap<&str, f64> =
-            names.iter().enumerate().map(|(i, name)| (name.as_str(), i as f64)).collect();
+        let places = Places::new(&names);
         let mut values = Vec::new();
         for set in texts.sets() {
             let first = values.len();
             for chunk in set.chunks(ROWS)? {
                 let chunk = chunk?;
                 for (index, word) in chunk.index.iter().zip(&chunk.kept[0]) {
-                    let class = match numbers.get(word.as_str()) {
-                        Some(class) => *class,
+                    let class = match places.find(word) {
+                        Some(class) => class as f64,
                         None if is_missing(word) || skip_bad => f64::NAN,
                         None => {
                             let said = format!(

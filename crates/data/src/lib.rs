@@ -5,6 +5,7 @@ mod columns;
 mod dataset;
 mod error;
 mod formats;
+mod kept;
 mod labels;
 pub mod npy;
 mod options;
@@ -22,8 +23,9 @@ mod table;
 pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Problem};
 pub use formats::{FORMATS, Format, sets_in};
+pub use kept::kinds;
 pub use labels::Labels;
-pub use options::{Dictionary, Filter, Layout, Options, Resize};
+pub use options::{Dictionary, Filter, Input, Layout, Options, Resize, Takes};
 pub use received::{from_array, from_bytes, from_images};
 pub use samples::{
     Borrowed, Chunk, Chunks, First, InMemory, Keep, Lent, Mapped, Part, Samples, Values, draw,

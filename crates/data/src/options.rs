@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Sequences;
+use crate::{Sequences, error::listed};
 
 /// How a file becomes samples. Stored with a detector, so that data are prepared alike when it is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,10 @@ pub struct Options {
     /// The names of the classes, in the order of their numbers. Labels that are words are looked up here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// The numbers that labels have, by class, where they are not 0, 1, 2 and so on: a model that learned from 3, 5 and 8
+    /// calls its classes so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<i64>,
     /// Columns of a table that come along as text, whether they are taken or not: see [`Chunk::kept`](crate::Chunk::kept).
     /// Not stored with a detector, as they are a matter of one data set.
     #[serde(skip)]
@@ -45,6 +49,9 @@ pub struct Options {
     /// How lists of different lengths become rows, for a model that takes sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<Sequences>,
+    /// The inputs that samples are spread over, in order, where a model has several or takes whole numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     /// The size that images are brought to.
     pub resize: Option<Resize>,
     /// How pixels are made of those of another size.
@@ -55,6 +62,51 @@ pub struct Options {
     pub crop: Option<(usize, usize)>,
     /// Height and width that images are brought to with a margin of zeros, after all that and before scaling.
     pub pad: Option<(usize, usize)>,
+}
+
+impl Options {
+    /// The place of the class that a label has this number for, or what there is in its place.
+    pub(crate) fn place_of(&self, number: i64) -> Result<i64, String> {
+        if self.numbers.is_empty() {
+            return Ok(number);
+        }
+        let place = self.numbers.iter().position(|known| *known == number);
+        place.and_then(|place| i64::try_from(place).ok()).ok_or_else(|| {
+            let known: Vec<String> = self.numbers.iter().map(ToString::to_string).collect();
+            format!("{number}, which is none of the classes {}", listed(&known))
+        })
+    }
+
+    /// The number of the class in a place.
+    pub(crate) fn number_of(&self, place: usize) -> Option<i64> {
+        match self.numbers.get(place) {
+            Some(number) => Some(*number),
+            None => i64::try_from(place).ok(),
+        }
+    }
+}
+
+/// An input of a model that takes a part of every sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// How many entries of a sample it takes, if that is known.
+    pub width: Option<usize>,
+    /// What they have to be.
+    pub takes: Takes,
+}
+
+/// What an input takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Takes {
+    /// Numbers, and words by their numbers.
+    Numbers,
+    /// Whole numbers, which the model reads as numbers like others.
+    Whole,
+    /// Whole numbers that the model looks up or computes with as they are: ids, codes.
+    Codes,
 }
 
 /// A size that images are brought to.

@@ -36,7 +36,7 @@ pub fn from_array(
     elements(&sample).map_err(|problem| Error::new(name, problem))?;
     let (layout, columns, taken) = (Layout::Auto, None, None);
     let facts = Facts { sample, bytes, layout, columns, taken, texts: Vec::new(), sized: false };
-    Ok(Prepare::new(name, &facts, options)?.apply(values))
+    Prepare::new(name, &facts, options)?.samples(name, values, None, |sample| sample)
 }
 
 /// Samples that are pictures (PNG, JPEG, WebP, TIFF), each as the bytes of its file.
@@ -70,7 +70,7 @@ pub fn from_images<B: AsRef<[u8]>>(
     let Some((_, facts)) = known else { return Err(Error::new(name, "there are no pictures")) };
     let views: Vec<_> = samples.iter().map(|sample| sample.view()).collect();
     let rows = stack(Axis(0), &views).map_err(|e| Error::new(name, e.to_string()))?.into_dyn();
-    Ok(Prepare::new(name, &facts, options)?.apply(rows))
+    Prepare::new(name, &facts, options)?.samples(name, rows, None, |sample| sample)
 }
 
 #[cfg(test)]

@@ -76,6 +76,11 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
         index
     }
 
+    /// Whether labels are the places of classes already, and no numbers that classes have.
+    fn labels_are_places(&self) -> bool {
+        false
+    }
+
     /// The columns that hold lists of numbers, and the length of the longest in each. Goes through all rows.
     fn longest_lists(&self) -> Result<Vec<(String, usize)>, Error> {
         Ok(Vec::new())

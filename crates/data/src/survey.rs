@@ -10,7 +10,7 @@ use taste_files::message::shortened;
 
 use crate::{
     Dataset, Dictionary, Error, Options, Problem, Samples,
-    columns::{is_missing, number},
+    columns::{is_missing, is_no_number, number},
     error::MOST_NAME,
 };
 
@@ -71,6 +71,15 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         Err(_) => return Ok(Surveyed { options: options.clone(), left_out: Vec::new() }),
     };
     let options = &as_in_file(options, &texts);
+    for name in options.exclude.iter().chain(&options.label).filter(|name| !texts.contains(name)) {
+        // A column of lists has no text, and can be left out all the same.
+        let found = Texts::open(paths, std::slice::from_ref(name));
+        if let Err(error) = found
+            && matches!(error.problem(), Problem::NoColumn { .. })
+        {
+            return Err(error);
+        }
+    }
     let mut found = Surveyed { options: options.clone(), left_out: Vec::new() };
     let label = options.label.as_ref().filter(|l| texts.contains(l));
     let candidates: Vec<String> = if options.columns.is_empty() {
@@ -105,14 +114,6 @@ pub fn survey(paths: &[PathBuf], options: &Options) -> Result<Surveyed, Error> {
         found.left_out = left_out;
     }
     if let Some(date) = taken.iter().find(|name| is(name, Holds::Dates)) {
-        // With a mistyped name of what is to be left out, as many columns as the model takes are not found.
-        if let Some(column) = options.exclude.iter().find(|name| !texts.contains(name)) {
-            let (column, known) = (column.clone(), texts);
-            return Err(Error::new(
-                shown(paths),
-                Problem::NoColumn { column, known, has_names: true },
-            ));
-        }
         let (column, holds) = (shortened(date, MOST_NAME), Holds::Dates.name().to_owned());
         return Err(Error::new(shown(paths), Problem::NotNumbers { column, holds }));
     }
@@ -219,7 +220,7 @@ impl Texts {
     }
 
     /// Goes through the texts of all columns, until `take` has enough.
-    fn each(
+    pub(crate) fn each(
         &self,
         mut take: impl FnMut(&[Vec<String>]) -> Result<bool, Error>,
     ) -> Result<(), Error> {
@@ -247,7 +248,7 @@ impl Texts {
             seen.resize(columns.len(), [0; 3]);
             distinct.resize(columns.len(), HashSet::new());
             for ((counts, words), cells) in seen.iter_mut().zip(&mut distinct).zip(columns) {
-                for cell in cells.iter().filter(|cell| !is_missing(cell)) {
+                for cell in cells.iter().filter(|cell| !is_missing(cell) && !is_no_number(cell)) {
                     let kind = if number(cell).is_some() {
                         0
                     } else if is_date(cell) {
@@ -314,7 +315,7 @@ fn names_rows(words: usize, rows: usize) -> bool {
 
 /// Whether a text is a date such as `2024-05-17`, with or without a time, or one in the order of Germans or Americans.
 fn is_date(text: &str) -> bool {
-    let day = text.split(['T', ' ']).next().unwrap_or_default();
+    let day = text.trim().split(['T', ' ']).next().unwrap_or_default();
     let parts: Vec<&str> = day.split(['-', '/', '.']).collect();
     let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
     parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))

@@ -53,6 +53,18 @@ pub enum Error {
         /// The data.
         data: String,
     },
+    /// Labels that are words, where nothing says which class each of them is.
+    #[error(
+        "{labels}: the labels are words ({}), and the classes of the detector have no names to look them up in: write the \
+         numbers of the classes, from 0 on in the order of the model's outputs, or name them at the fit",
+        words.join(", ")
+    )]
+    NoNames {
+        /// Where the labels are.
+        labels: String,
+        /// The first of the words.
+        words: Vec<String>,
+    },
     /// Samples with missing entries of which the model makes no number.
     #[error("{problem}: {data}: {}, and of those the model makes no number", missing(entries, *samples))]
     Missing {
@@ -176,6 +188,7 @@ impl Error {
             Self::Data(_)
             | Self::TooFew(_)
             | Self::NoLabels { .. }
+            | Self::NoNames { .. }
             | Self::Missing { .. }
             | Self::InTraining { .. }
             | Self::Parts(_) => ErrorKind::Data,

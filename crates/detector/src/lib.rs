@@ -9,6 +9,7 @@
 mod accuracy;
 mod calibrate;
 mod channels;
+mod classes;
 mod decision;
 mod detector;
 mod divide;
@@ -36,6 +37,7 @@ pub mod shift;
 
 pub use accuracy::{ErrorModel, Estimate, Measure};
 pub use channels::{channel_axis, over_channels};
+pub use classes::with_classes;
 pub use detector::Detector;
 pub use divide::Split;
 pub use engine::Engine;

@@ -34,17 +34,6 @@ impl Detector {
         options.keep = keep.to_vec();
         Ok(Dataset::open_all(paths, &options)?)
     }
-
-    /// What the classes of the model are called, as far as that is known; else there are none.
-    pub fn classes(&self) -> &[String] {
-        let manifest = self.manifest();
-        let names = &manifest.data.reading.classes;
-        let classes = match (&*manifest.model.answer, manifest.model.outputs) {
-            ("binary" | "binary logit", 1) => 2,
-            (_, outputs) => outputs,
-        };
-        if names.len() == classes { names } else { &[] }
-    }
 }
 
 impl Scorer {

@@ -28,7 +28,7 @@ const PLAIN: [&str; 11] = [
     "Normalizer",
 ];
 /// What converters of scikit-learn call the class beside the probabilities.
-const LABELS: [&str; 2] = ["label", "output_label"];
+pub(crate) const LABELS: [&str; 2] = ["label", "output_label"];
 /// Steps back from an output.
 const STEPS: usize = 16;
 
@@ -78,15 +78,20 @@ fn rank(graph: &GraphProto, output: &ValueInfoProto) -> (bool, u8) {
 
 /// The node that made the numbers of a value.
 fn last_node<'a>(graph: &'a GraphProto, value: &str) -> Option<&'a NodeProto> {
-    let mut value = value;
-    for _ in 0..STEPS {
-        let node = graph.node.iter().find(|n| n.output.iter().any(|o| o == value))?;
-        if !PLAIN.contains(&node.op_type.as_str()) {
-            return Some(node);
-        }
-        value = node.input.first()?;
-    }
-    None
+    path(graph, value).find(|node| !PLAIN.contains(&node.op_type.as_str()))
+}
+
+/// The nodes that a value came through as it is, and the one that made it, from the last one back.
+pub(crate) fn path<'a>(
+    graph: &'a GraphProto,
+    value: &str,
+) -> impl Iterator<Item = &'a NodeProto> + use<'a> {
+    let made = |value: &str| graph.node.iter().find(|n| n.output.iter().any(|o| o == value));
+    let before = move |node: &&'a NodeProto| {
+        let is_plain = PLAIN.contains(&node.op_type.as_str());
+        node.input.first().filter(|_| is_plain).and_then(|value| made(value))
+    };
+    std::iter::successors(made(value), before).take(STEPS)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub struct Port {
 
 impl Port {
     /// How many entries of a sample it takes, if it takes one number or one row of a known size.
-    pub(crate) fn row_width(&self) -> Option<usize> {
+    pub fn row_width(&self) -> Option<usize> {
         match self.shape.as_deref()? {
             [_] => Some(1),
             [_, width] => width.clone().ok(),
@@ -46,7 +46,7 @@ impl Port {
     }
 
     /// Whether it holds whole numbers.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let name = self.elem_type.trim_start_matches('u');
         name.strip_prefix("int").is_some_and(|bits| bits.parse::<u8>().is_ok())
     }

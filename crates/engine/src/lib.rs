@@ -16,6 +16,7 @@
 mod answer;
 mod backend;
 mod batch;
+mod classes;
 mod cuts;
 mod derive;
 mod draft;
@@ -36,9 +37,11 @@ mod session;
 mod target;
 mod value;
 mod view;
+mod whole;
 
 pub use answer::{Answer, Glimpse, Reading, Scale};
 pub use backend::{BACKENDS, Backend, Engine};
+pub use classes::Classes;
 pub use cuts::{LinearHead, Planes};
 pub use derive::{How, LAPLACIAN_METHODS};
 pub use draft::Draft;

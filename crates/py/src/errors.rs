@@ -70,6 +70,7 @@ fn hint(error: &Error) -> String {
         Error::NoMaps => ": fit it again with map=True to see where a sample differs".to_owned(),
         Error::KeepsRows { .. } => " (keep_rows=)".to_owned(),
         Error::NoLabels { .. } => " (labels=)".to_owned(),
+        Error::NoNames { .. } => " (class_names=)".to_owned(),
         Error::NoClasses { .. } => " (task=, output=)".to_owned(),
         _ => String::new(),
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use taste_data::{Dataset, Labels, Lent, Options, Padding, Samples, Values, survey};
-use taste_detector::{Error, Needs, with_inputs, with_rows};
+use taste_detector::{Error, Needs, with_classes, with_inputs, with_rows};
 use taste_engine::Model;
 
 /// An array or files, and what is known of the right answers. Its attributes are those of `taste_ood._data.Data`.
@@ -18,6 +18,7 @@ pub(crate) struct Given<'py> {
     labels: Option<PyReadonlyArray1<'py, f64>>,
     label_file: Option<PathBuf>,
     label: Option<String>,
+    classes: Vec<String>,
 }
 
 /// The same without Python.
@@ -40,7 +41,7 @@ impl Given<'_> {
             name: self.name.as_deref(),
             values: single.or(bytes),
             paths: &self.paths,
-            labels: labels.map(|labels| Labels::new("labels", labels)),
+            labels: labels.map(|labels| Labels::of_classes("labels", labels, self.classes.clone())),
             label_file: self.label_file.as_deref(),
             label: self.label.as_deref(),
         }
@@ -105,7 +106,8 @@ impl<'a> Data<'a> {
         needs: Needs,
         padding: Padding,
     ) -> Result<Train<'a>, Error> {
-        let mut options = Options { sample_shape: model.sample_shape()?, ..reading };
+        let reading = Options { sample_shape: model.sample_shape()?, ..reading };
+        let mut options = with_classes(reading, model);
         let known = options.sequences.is_some();
         if let Some(values) = &self.values {
             if !known {
@@ -132,10 +134,10 @@ impl<'a> Data<'a> {
         };
         let mut options = set.options_naming_columns(&options);
         let mut set = self.renamed(set);
-        let labels = match (self.apart(&options.classes)?, self.label) {
+        let labels = match (self.apart(&options)?, self.label) {
             (Some(labels), _) => Some(labels),
             (None, Some(column)) => {
-                let found = Labels::column(self.paths, column, options.skip_bad, &options.classes);
+                let found = Labels::column(self.paths, column, &options);
                 if needs.labels { Some(found?) } else { found.ok() }
             }
             (None, None) => None,
@@ -154,17 +156,17 @@ impl<'a> Data<'a> {
     }
 
     /// Labels that come apart from the samples.
-    fn apart(&self, classes: &[String]) -> Result<Option<Labels>, Error> {
+    fn apart(&self, options: &Options) -> Result<Option<Labels>, Error> {
         match (&self.labels, self.label_file) {
-            (Some(labels), _) => Ok(Some(labels.clone())),
-            (None, Some(path)) => Ok(Some(Labels::open(path, classes)?)),
+            (Some(labels), _) => Ok(Some(labels.clone().read_as(options)?)),
+            (None, Some(path)) => Ok(Some(Labels::open(path, options)?)),
             (None, None) => Ok(None),
         }
     }
 
     /// Labels as the numbers of classes, where the method makes use of them.
     fn numbers(&self, needs: Needs, options: &mut Options) -> Result<Option<Vec<i64>>, Error> {
-        let Some(labels) = self.apart(&options.classes)? else { return Ok(None) };
+        let Some(labels) = self.apart(options)? else { return Ok(None) };
         match labels.classes(None) {
             Ok(classes) => {
                 if options.classes.is_empty() {
@@ -179,11 +181,9 @@ impl<'a> Data<'a> {
 
     /// What is known of the right answers, beside labels that the files hold.
     pub(crate) fn truth(&self, options: &Options) -> Result<Option<Labels>, Error> {
-        match (self.apart(&options.classes)?, self.label) {
+        match (self.apart(options)?, self.label) {
             (Some(labels), _) => Ok(Some(labels)),
-            (None, Some(column)) => {
-                Ok(Some(Labels::column(self.paths, column, options.skip_bad, &options.classes)?))
-            }
+            (None, Some(column)) => Ok(Some(Labels::column(self.paths, column, options)?)),
             (None, None) => Ok(None),
         }
     }

@@ -42,7 +42,7 @@ fn samples(path: &Path) -> ArrayD<f32> {
 
 fn case(name: &'static str) -> Case {
     let folder = folder(name);
-    let labels = Labels::open(&folder.join("labels.npy"), &[]).expect("labels");
+    let labels = Labels::open(&folder.join("labels.npy"), &Options::default()).expect("labels");
     let labels = labels.classes(None).expect("numbers of classes");
     let train = InMemory::new("train.npy", samples(&folder.join("train.npy"))).with_labels(labels);
     let scores = fs::read_to_string(folder.join("scores.json")).expect("scores");

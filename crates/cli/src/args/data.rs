@@ -41,7 +41,8 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "HxW", help_heading = "Data")]
     pad: Option<String>,
     /// Labels: a file with the number or name of a class for every sample, or the column of a table that holds them,
-    /// which is no input. Names are numbered in the order of the alphabet
+    /// which is no input. They are the classes that the model names; where it names none, numbers from 0 on, and words are
+    /// numbered in the order of the alphabet
     #[arg(long, alias = "label", value_name = "FILE|COLUMN", help_heading = "Data")]
     labels: Option<String>,
     /// What the classes are called, in the order of their numbers: a file with a name a line, or a list
@@ -128,7 +129,10 @@ impl DataArgs {
     /// Puts the labels of a file to samples, if one was named.
     pub(crate) fn with_label_file(&self, data: Dataset) -> Result<Dataset> {
         Ok(match self.label_file() {
-            Some(path) => data.with_labels(&Labels::open(path, &self.names()?)?)?,
+            Some(path) => {
+                let known = Options { classes: self.names()?, ..Options::default() };
+                data.with_labels(&Labels::open(path, &known)?)?
+            }
             None => data,
         })
     }
@@ -150,25 +154,26 @@ impl DataArgs {
         }
     }
 
-    /// Puts labels from wherever they are named to samples of files, and says what their classes are called, if they are
-    /// words. Where they are not `needed`, labels that can't be read are left alone, as they are no input either.
+    /// Puts labels from wherever they are named to samples of files, by the classes that are `known`, and says what classes
+    /// are called that have no names yet, if labels are words. Where they are not `needed`, labels that can't be read are left
+    /// alone, as they are no input either.
     pub(crate) fn with_labels(
         &self,
         data: Dataset,
         paths: &[PathBuf],
+        known: &Options,
         needed: bool,
         tell: impl Fn(&str),
     ) -> Result<(Dataset, Vec<String>)> {
-        let names = self.names()?;
         let labels = match (self.label_column(), self.label_file()) {
-            (None, None) => return Ok((data, names)),
+            (None, None) => return Ok((data, Vec::new())),
             (Some(column), _) if !data.is_table() => {
                 bail!(
                     "--labels {column}: there is no such file, and {data} is no table with columns"
                 )
             }
-            (Some(column), _) => Labels::column(paths, column, self.skip_bad, &names),
-            (None, Some(file)) => Labels::open(file, &names),
+            (Some(column), _) => Labels::column(paths, column, known),
+            (None, Some(file)) => Labels::open(file, known),
         };
         let named = self.label_column().is_some();
         let labels = match labels {
@@ -178,15 +183,15 @@ impl DataArgs {
                     && [ErrorKind::Label, ErrorKind::Column].contains(&e.kind()) =>
             {
                 tell(&format!("note: {e}; the fit goes without labels"));
-                return Ok((data, names));
+                return Ok((data, Vec::new()));
             }
             found => found?,
         };
         // The true values of a regressor are no classes.
         if named && !needed && labels.classes(None).is_err() {
-            return Ok((data, names));
+            return Ok((data, Vec::new()));
         }
-        let names = if names.is_empty() { labels.names().to_vec() } else { names };
+        let names = if known.classes.is_empty() { labels.names().to_vec() } else { Vec::new() };
         Ok((data.with_labels(&labels)?, names))
     }
 

@@ -73,8 +73,9 @@ impl<'a> Data<'a> {
             }
             None => reading.for_model(&model, &[train_path.to_owned()])?,
         };
-        let train = labelled(&reading, train_path, &options, args.run.quiet())?;
-        let options = train.options_naming_columns(&options);
+        let (train, classes) = labelled(&reading, train_path, &options, args.run.quiet())?;
+        let mut options = train.options_naming_columns(&options);
+        options.classes.extend(classes);
         let calibration =
             plan.calibration.as_deref().map(|p| Dataset::open(p, &options)).transpose()?;
         Ok(Self { plan, model, options, train, calibration })
@@ -122,7 +123,9 @@ impl<'a> Data<'a> {
             shifted.push((name, Dataset::open(path, &options)?, false));
         }
         for set in made {
-            let options = Options { skip_bad: options.skip_bad, ..set.options.clone() };
+            // What is moved a little is no longer whole: the engine cuts it.
+            let (skip_bad, inputs) = (options.skip_bad, Vec::new());
+            let options = Options { skip_bad, inputs, ..set.options.clone() };
             shifted.push((set.name.clone(), Dataset::open(&set.path, &options)?, true));
         }
         Ok(Sets { id, shifted, labels })
@@ -155,12 +158,11 @@ impl<'a> Data<'a> {
     /// Labels of the clean samples that a file or a column holds.
     fn named_labels(&self, id: &Dataset) -> Result<Option<Labels>> {
         let Some(text) = &self.plan.id_labels else { return Ok(None) };
-        let classes = &self.options.classes;
         let labels = if Path::new(text).is_file() {
-            Labels::open(Path::new(text), classes)?
+            Labels::open(Path::new(text), &self.options)?
         } else {
             let paths = [self.id_path().to_owned()];
-            Labels::column(&paths, text, self.options.skip_bad, classes)?
+            Labels::column(&paths, text, &self.options)?
         };
         labels.check_count(id.rows()?, id.name())?;
         Ok(Some(labels))
@@ -184,12 +186,17 @@ impl<'a> Data<'a> {
             _ => self.named_labels(id)?.context("labels that are named")?,
         };
         let first = labels.values().iter().copied().take(most).collect();
-        Ok(Some(Labels::new(labels.name(), first)))
+        Ok(Some(Labels::of_classes(labels.name(), first, labels.names().to_vec())))
     }
 }
 
-/// Training data with labels, where there are some.
-fn labelled(reading: &DataArgs, path: &Path, options: &Options, quiet: bool) -> Result<Dataset> {
+/// Training data with labels, where there are some, and the names of classes that these give.
+fn labelled(
+    reading: &DataArgs,
+    path: &Path,
+    options: &Options,
+    quiet: bool,
+) -> Result<(Dataset, Vec<String>)> {
     let note = |text: &str| {
         if !quiet {
             tell(text);
@@ -197,11 +204,11 @@ fn labelled(reading: &DataArgs, path: &Path, options: &Options, quiet: bool) -> 
     };
     let with = Options { labels: true, ..options.clone() };
     let train = Dataset::open(path, &with).or_else(|_| Dataset::open(path, options))?;
-    let train = reading.with_labels(train, &[path.to_owned()], false, note)?.0;
+    let (train, classes) = reading.with_labels(train, &[path.to_owned()], options, false, note)?;
     if !quiet {
         tell_skipped(&train);
     }
-    Ok(train)
+    Ok((train, classes))
 }
 
 impl Sets {

@@ -18,10 +18,10 @@ enum Source {
 }
 
 impl Source {
-    fn read(text: &str, classes: &[String]) -> Result<Self> {
+    fn read(text: &str, known: &Options) -> Result<Self> {
         Ok(match text {
             "own" => Self::Own,
-            _ if Path::new(text).is_file() => Self::File(Labels::open(Path::new(text), classes)?),
+            _ if Path::new(text).is_file() => Self::File(Labels::open(Path::new(text), known)?),
             _ => Self::Column(text.to_owned()),
         })
     }
@@ -63,9 +63,10 @@ impl Open<'_> {
 }
 
 impl Known {
-    /// Words are the names of `classes`, where those are known.
-    pub(super) fn read(args: &EvaluateArgs, classes: &[String]) -> Result<Self> {
-        let read = |text: &str| Source::read(text, classes);
+    /// Labels are the classes of a detector.
+    pub(super) fn read(args: &EvaluateArgs, detector: &Detector) -> Result<Self> {
+        let known = detector.reading_of_labels(args.skip_bad);
+        let read = |text: &str| Source::read(text, &known);
         let id = args.id_labels.as_deref().map(read).transpose()?;
         let one = |text: &String| -> Result<(Option<String>, Source)> {
             let (name, rest) = split(text);
@@ -174,8 +175,8 @@ impl<'a> Kept<'a> {
                         "--labels {column}: there is no such file, and {data} is no table with columns"
                     );
                 }
-                let (paths, classes) = ([path.to_owned()], detector.classes());
-                let labels = Labels::column(&paths, column, options.skip_bad, classes)?;
+                let known = detector.reading_of_labels(options.skip_bad);
+                let labels = Labels::column(&[path.to_owned()], column, &known)?;
                 Ok(Open { data, labels: OpenLabels::Read(labels) })
             }
         }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Outcome> {
     files::check_targets(&sources, &targets)?;
     let detectors = args.detectors.iter().map(|path| Detector::open(path));
     let detectors = detectors.collect::<Result<Vec<_>, _>>()?;
-    let known = Known::read(args, detectors[0].classes())?;
+    let known = Known::read(args, &detectors[0])?;
     if !quiet {
         detectors.iter().zip(&args.detectors).for_each(|(d, path)| tell_seen(d, path, &args.id));
     }

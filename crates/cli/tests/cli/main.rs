@@ -3,6 +3,7 @@
 mod attack;
 mod before;
 mod bench;
+mod classes;
 mod common;
 mod corrupt;
 mod demo;
@@ -14,6 +15,7 @@ mod exported;
 mod fit;
 mod images;
 mod import;
+mod inputs;
 mod inspect;
 mod mixed;
 mod models;

@@ -99,7 +99,7 @@ fn delimiter(origin: &Origin) -> Result<u8, Error> {
     let line = opening.split(|&b| b == b'\n').next().unwrap_or_default();
     // Numbers with a decimal comma, and no names above them.
     let text = std::str::from_utf8(line).unwrap_or_default();
-    let is_number = |cell: &str| number(cell.trim()).is_some() || with_point(cell.trim()).is_some();
+    let is_number = |cell: &str| number(cell).is_some() || with_point(cell.trim()).is_some();
     if text.contains(';') && text.split(';').all(is_number) {
         return Ok(b';');
     }
@@ -161,8 +161,8 @@ fn with_point(text: &str) -> Option<String> {
 
 /// A first line with a cell that is no number, or with the numbers 0, 1, 2, … that pandas gives unnamed columns.
 fn is_header(first: &ByteRecord, decimal_comma: bool) -> bool {
-    let read = |t: &str| number(t).is_some() || (decimal_comma && with_point(t).is_some());
-    let is_number = |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(|t| read(t.trim()));
+    let read = |t: &str| number(t).is_some() || (decimal_comma && with_point(t.trim()).is_some());
+    let is_number = |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(&read);
     let named = first.iter().any(|cell| !is_number(cell));
     let cells: Vec<&[u8]> = first.iter().skip_while(|c| c.is_empty()).collect();
     let counted = cells.len() > 1
@@ -246,9 +246,9 @@ impl Records for CsvRecords {
         Cell::Text(match std::str::from_utf8(bytes) {
             Ok(text) => match with_point(text.trim()) {
                 Some(number) if self.decimal_comma => number.into(),
-                _ => text.trim().into(),
+                _ => text.into(),
             },
-            Err(_) => String::from_utf8_lossy(bytes).trim().to_owned().into(),
+            Err(_) => String::from_utf8_lossy(bytes).into_owned().into(),
         })
     }
 

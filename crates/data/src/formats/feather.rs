@@ -7,8 +7,8 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::FileReader;
-use arrow_schema::ArrowError;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use taste_choice::Choice;
 use taste_files::message::shortened;
 
@@ -22,28 +22,60 @@ pub(super) const FORMAT: Format = Format {
     choice: Choice {
         name: "feather",
         usage: "x.feather, x.arrow, or a folder of them",
-        about: "an Arrow file: a table of numbers, words and lists of numbers",
+        about: "an Arrow file or stream: a table of numbers, words and lists of numbers",
     },
     endings: &[".feather", ".arrow", ".ipc"],
     files: ["Arrow file", "Arrow files"],
-    starts: Some(|bytes| bytes.starts_with(b"ARROW1")),
+    starts: Some(|bytes| bytes.starts_with(b"ARROW1") || bytes.starts_with(&CONTINUED)),
     is_text: false,
     in_folder: |name| ends(name, &[".feather", ".arrow", ".ipc"]),
     together: Some(folder::by_name),
     open,
 };
 
+/// What every message of a stream starts with.
+const CONTINUED: [u8; 4] = [0xff; 4];
+
 #[derive(Debug)]
 struct Feather {
     origin: Origin,
+    /// Whether it is a stream, which has no footer.
+    is_stream: bool,
 }
 
-type Reader = FileReader<BufReader<File>>;
+/// Reads batch by batch.
+enum Reader {
+    File(FileReader<BufReader<File>>),
+    Stream(StreamReader<BufReader<File>>),
+}
+
+impl Reader {
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::File(reader) => reader.schema(),
+            Self::Stream(reader) => reader.schema(),
+        }
+    }
+
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        match self {
+            Self::File(reader) => reader.next(),
+            Self::Stream(reader) => reader.next(),
+        }
+    }
+}
 
 impl Feather {
     fn reader(&self, columns: Option<Vec<usize>>) -> Result<Reader, Error> {
         let file = File::open(self.origin.path()).map_err(|e| self.origin.error(e))?;
-        self.guarded(|| FileReader::try_new(BufReader::new(file), columns))
+        let file = BufReader::new(file);
+        self.guarded(|| {
+            Ok(if self.is_stream {
+                Reader::Stream(StreamReader::try_new(file, columns)?)
+            } else {
+                Reader::File(FileReader::try_new(file, columns)?)
+            })
+        })
     }
 
     /// Runs a part of the decoder, which panics on some damaged files.
@@ -52,12 +84,19 @@ impl Feather {
     }
 }
 
+const ZSTD: &str = "its columns are compressed with Zstandard, which this build does not read: write it with lz4, or build \
+                    with the feature zstd";
+
 fn guarded<T>(origin: &Origin, decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(decoded) => decoded.map_err(|e| {
             let text = e.to_string();
             let line = text.lines().next().unwrap_or_default();
             let core = line.rsplit("error: ").next().unwrap_or(line);
+            // Decoders that are not built in are told by their features.
+            if core.contains("requires the zstd feature") {
+                return origin.error(ZSTD);
+            }
             origin.error(format!("the Arrow file can't be read: {}", shortened(core, 160)))
         }),
         Err(_) => Err(origin.error("the Arrow file can't be read: it is damaged")),
@@ -67,7 +106,8 @@ fn guarded<T>(origin: &Origin, decode: impl FnOnce() -> Result<T, ArrowError>) -
 fn open(found: &Found, options: &Options) -> Result<Box<dyn Source>, Error> {
     let origin = found.origin.clone();
     origin.must_be_plain("an Arrow file")?;
-    let feather = Feather { origin: origin.clone() };
+    let is_stream = found.opening.starts_with(&CONTINUED);
+    let feather = Feather { origin: origin.clone(), is_stream };
     let reader = feather.reader(None)?;
     let fields = reader.schema().fields().clone();
     // The footer has no number of rows; without columns a batch is only counted.

@@ -332,6 +332,10 @@ impl Source for Images {
         &self.facts
     }
 
+    fn labels_are_places(&self) -> bool {
+        true
+    }
+
     fn count(&self) -> Option<usize> {
         if self.skip_bad { self.counted.get().copied() } else { Some(self.files.len()) }
     }

@@ -1,4 +1,4 @@
-//! JSON lines: an object a line, its entries the columns of a table.
+//! JSON lines: an object a line, its entries the columns of a table; or a list of such objects.
 
 use std::{
     fmt,
@@ -27,12 +27,12 @@ use crate::{
 pub(super) const FORMAT: Format = Format {
     choice: Choice {
         name: "jsonl",
-        usage: "x.jsonl, x.ndjson, or a folder of them",
-        about: "JSON lines: an object a row, of numbers, words and lists of numbers",
+        usage: "x.jsonl, x.ndjson, or a folder of them; x.json",
+        about: "JSON: an object a row, of numbers, words and lists of numbers, on lines or in a list",
     },
-    endings: &[".jsonl", ".ndjson"],
+    endings: &[".jsonl", ".ndjson", ".json"],
     files: ["JSON lines file", "JSON lines files"],
-    starts: Some(|bytes| bytes.trim_ascii_start().first() == Some(&b'{')),
+    starts: Some(|bytes| matches!(bytes.trim_ascii_start(), [b'{' | b'[', ..])),
     is_text: false,
     in_folder: |name| ends(name, &[".jsonl", ".ndjson"]),
     together: Some(folder::by_name),
@@ -202,9 +202,23 @@ struct JsonRecords {
     names: Vec<String>,
     text: Vec<u8>,
     line: u64,
+    /// The line ends within the last row of a list.
+    within: u64,
+    /// Where in the file it is.
+    place: Place,
     /// The cells of the line, by column.
     cells: Vec<Value>,
     trouble: Option<String>,
+}
+
+/// Where reading has come to.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Start,
+    /// Among objects on lines.
+    Lines,
+    /// Within a list of objects.
+    List,
 }
 
 /// The longest line.
@@ -218,13 +232,78 @@ impl JsonRecords {
             names,
             text: Vec::new(),
             line: 0,
+            within: 0,
+            place: Place::Start,
             cells: Vec::new(),
             trouble: None,
         })
     }
 
-    /// Reads a line that is not empty; false at the end.
+    /// Reads the text of a row; false at the end.
     fn next_line(&mut self) -> Result<bool, Error> {
+        if self.place == Place::Start {
+            let is_list = self.peek(u8::is_ascii_whitespace)? == Some(b'[');
+            self.place = if is_list { Place::List } else { Place::Lines };
+            if is_list {
+                self.line = 1;
+                self.input.consume(1);
+            }
+        }
+        if self.place == Place::List { self.next_in_list() } else { self.next_on_line() }
+    }
+
+    /// The next byte that is not to be passed over, which is left where it is.
+    fn peek(&mut self, passed_over: impl Fn(&u8) -> bool) -> Result<Option<u8>, Error> {
+        loop {
+            let bytes = self.input.fill_buf().map_err(|e| self.origin.error(e))?;
+            let Some(&byte) = bytes.first() else { return Ok(None) };
+            if !passed_over(&byte) {
+                return Ok(Some(byte));
+            }
+            self.line += u64::from(byte == b'\n' && self.place == Place::List);
+            self.input.consume(1);
+        }
+    }
+
+    /// Reads an entry of a list, up to where its brackets close; false at the end.
+    fn next_in_list(&mut self) -> Result<bool, Error> {
+        self.text.clear();
+        self.line += std::mem::take(&mut self.within);
+        let cut = || "it ends within its list of objects";
+        match self.peek(|b| b.is_ascii_whitespace() || *b == b',')? {
+            None => return Err(self.origin.error(cut())),
+            Some(b']') => return Ok(false),
+            Some(_) => {}
+        }
+        let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+        while let Some(byte) = self.peek(|_| false)? {
+            // A number or word ends where the next entry begins.
+            if depth == 0 && !quoted && matches!(byte, b',' | b']') {
+                return Ok(true);
+            }
+            self.input.consume(1);
+            self.text.push(byte);
+            self.within += u64::from(byte == b'\n');
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = quoted,
+                b'"' => quoted = !quoted,
+                b'{' | b'[' if !quoted => depth += 1,
+                b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && matches!(byte, b'}' | b']') && !quoted {
+                return Ok(true);
+            }
+            if self.text.len() as u64 >= MOST_LINE {
+                return Err(self.origin.error(format!("a row of more than {MOST_LINE} bytes")));
+            }
+        }
+        Err(self.origin.error(cut()))
+    }
+
+    /// Reads a line that is not empty; false at the end.
+    fn next_on_line(&mut self) -> Result<bool, Error> {
         loop {
             self.text.clear();
             let mut limited = (&mut self.input).take(MOST_LINE);
@@ -276,7 +355,7 @@ impl Records for JsonRecords {
             None | Some(Value::Null) => Cell::Missing,
             Some(Value::Bool(b)) => Cell::Text(if *b { "true" } else { "false" }.into()),
             Some(Value::Number(n)) => Cell::Text(n.to_string().into()),
-            Some(Value::String(text)) => Cell::Text(text.trim().into()),
+            Some(Value::String(text)) => Cell::Text(text.into()),
             Some(list @ Value::Array(_)) => Cell::List(numbers(list)),
             Some(Value::Object(_)) => Cell::Odd("an object"),
         }

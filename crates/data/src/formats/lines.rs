@@ -8,7 +8,7 @@ use taste_files::message::shortened;
 use crate::{
     Error, Keep, Problem,
     columns::{Codes, Selection, number},
-    error::MOST_NAME,
+    error::{MOST_NAME, listed},
     origin::Origin,
     skips::{Skips, too_many},
     source::{Batches, Facts, Rows, Source},
@@ -48,7 +48,7 @@ impl Cell<'_> {
     fn whole(&self) -> Option<i64> {
         let whole = |v: f64| (v.fract() == 0.0 && v.abs() < 1e15).then_some(v as i64);
         match self {
-            Self::Text(text) => match &**text {
+            Self::Text(text) => match text.trim() {
                 "true" | "True" => Some(1),
                 "false" | "False" => Some(0),
                 text => text.parse().ok().or_else(|| text.parse().ok().and_then(whole)),
@@ -166,9 +166,9 @@ impl<L: Lines> LineTable<L> {
         }
         if let Some(column) = *label {
             let cell = row.cell(column);
-            let named = || cell.text().and_then(|text| classes.get(&*text).copied());
+            let named = || classes.find(&cell.text()?);
             let found = named().or_else(|| cell.whole());
-            let class = found.ok_or_else(|| Bad::Label(self.not_a("whole number", column, &cell)));
+            let class = found.ok_or_else(|| Bad::Label(self.no_class(column, &cell)));
             into.labels.push(class?);
         }
         for (cells, &column) in into.kept.iter_mut().zip(kept) {
@@ -223,6 +223,20 @@ impl<L: Lines> LineTable<L> {
         format!("column {name:?}: {} is not a {what}", cell.shown())
     }
 
+    fn no_class(&self, column: usize, cell: &Cell<'_>) -> String {
+        match self.selection.classes.names() {
+            [] => self.not_a("whole number", column, cell) + ": labels are the numbers of classes",
+            names => {
+                let name = shortened(&self.names[column], MOST_NAME);
+                format!(
+                    "column {name:?}: {} is none of the classes {}",
+                    cell.shown(),
+                    listed(names)
+                )
+            }
+        }
+    }
+
     fn batch(
         &self,
         pass: &mut Pass<L::Records>,
@@ -274,9 +288,7 @@ impl<L: Lines> LineTable<L> {
                 return Err(self.origin.error(Problem::Entry { line: Some(number), reason }));
             }
             Bad::Label(reason) => {
-                return Err(self.origin.error(Problem::Labels(format!(
-                    "line {number}: {reason}: labels are the numbers of classes, from 0 on"
-                ))));
+                return Err(self.origin.error(Problem::Labels(format!("line {number}: {reason}"))));
             }
         };
         let name = format!("{} line {number}", self.origin.name());

@@ -6,8 +6,8 @@ use arrow_array::{
     Array, ArrayRef, RecordBatch,
     cast::AsArray,
     types::{
-        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+        Decimal32Type, Decimal64Type, Decimal128Type, Float16Type, Float32Type, Float64Type,
+        Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_schema::{DataType, Fields};
@@ -18,7 +18,7 @@ use super::text::{cells, has_text, is_words};
 use crate::{
     Error, Keep, Layout, Options, Problem,
     columns::{Codes, Selection, select},
-    error::MOST_NAME,
+    error::{MOST_NAME, listed},
     origin::Origin,
     skips::Skips,
     source::{Batches, Facts, MOST_ELEMENTS, Rows, Source},
@@ -200,7 +200,7 @@ impl<C: Columnar> ColumnTable<C> {
         put: &mut dyn FnMut(usize, usize, f32),
     ) -> Result<(), Error> {
         let words = cells(array).ok_or_else(|| self.odd(column))?;
-        words.iter().enumerate().for_each(|(row, word)| put(row, 0, codes.number(word.trim())));
+        words.iter().enumerate().for_each(|(row, word)| put(row, 0, codes.number(word)));
         Ok(())
     }
 
@@ -247,13 +247,13 @@ impl<C: Columnar> ColumnTable<C> {
         if is_words(array.data_type()) {
             let words = cells(array).ok_or_else(|| self.odd(column))?;
             let label = |(row, word): (usize, &String)| {
-                let class = classes.get(word.trim()).copied();
-                class.or_else(|| word.trim().parse().ok()).ok_or_else(|| {
+                classes.find(word).or_else(|| word.trim().parse().ok()).ok_or_else(|| {
                     self.origin.error(Problem::Labels(format!(
-                        "column {:?}: the label of row {} is {:?}, which is no class",
+                        "column {:?}: the label of row {} is {:?}, which is none of the classes {}",
                         name(),
                         first + row,
-                        shortened(word, MOST_NAME)
+                        shortened(word, MOST_NAME),
+                        listed(classes.names())
                     )))
                 })
             };
@@ -356,7 +356,13 @@ fn is_number(kind: &DataType) -> bool {
     kind.is_integer()
         || matches!(
             kind,
-            DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64
+            DataType::Boolean
+                | DataType::Float16
+                | DataType::Float32
+                | DataType::Float64
+                | DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
         )
 }
 
@@ -392,8 +398,17 @@ fn numbers(array: &dyn Array) -> Option<Vec<f64>> {
         DataType::Float16 => widened!(Float16Type, f64::from),
         DataType::Float32 => widened!(Float32Type, f64::from),
         DataType::Float64 => widened!(Float64Type, f64::from),
+        DataType::Decimal32(_, scale) => scaled(widened!(Decimal32Type, f64::from), *scale),
+        DataType::Decimal64(_, scale) => scaled(widened!(Decimal64Type, |v| v as f64), *scale),
+        DataType::Decimal128(_, scale) => scaled(widened!(Decimal128Type, |v| v as f64), *scale),
         _ => return None,
     })
+}
+
+/// Numbers that are written without their decimal point.
+fn scaled(numbers: Vec<f64>, scale: i8) -> Vec<f64> {
+    let unit = 10f64.powi(i32::from(scale));
+    numbers.into_iter().map(|v| v / unit).collect()
 }
 
 /// The entries of a column of lists, and the place of each row's among them; none where a row has no list.

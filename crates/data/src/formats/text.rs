@@ -1,13 +1,13 @@
 //! Cells of Arrow columns as text.
 
 use arrow_array::{
-    Array, ArrayRef,
+    Array, ArrayRef, PrimitiveArray,
     cast::AsArray,
     types::{
-        ArrowPrimitiveType, Date32Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-        Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-        TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-        UInt64Type,
+        ArrowPrimitiveType, Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, DecimalType,
+        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+        TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+        TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_schema::{DataType, TimeUnit};
@@ -31,6 +31,9 @@ pub(super) fn cells(array: &ArrayRef) -> Option<Vec<String>> {
         DataType::Float16 => numbers::<Float16Type>(array),
         DataType::Float32 => numbers::<Float32Type>(array),
         DataType::Float64 => numbers::<Float64Type>(array),
+        DataType::Decimal32(..) => decimals(array.as_primitive::<Decimal32Type>()),
+        DataType::Decimal64(..) => decimals(array.as_primitive::<Decimal64Type>()),
+        DataType::Decimal128(..) => decimals(array.as_primitive::<Decimal128Type>()),
         DataType::Date32 => {
             let days = array.as_primitive::<Date32Type>().iter();
             days.map(|d| d.map_or_else(String::new, |d| date(i64::from(d)))).collect()
@@ -85,7 +88,15 @@ pub(super) fn has_text(kind: &DataType) -> bool {
     is_words(kind)
         || kind.is_integer()
         || kind.is_floating()
-        || matches!(kind, DataType::Boolean | DataType::Date32 | DataType::Timestamp(..))
+        || matches!(
+            kind,
+            DataType::Boolean
+                | DataType::Date32
+                | DataType::Timestamp(..)
+                | DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
+        )
 }
 
 fn strings<'a>(cells: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
@@ -101,6 +112,12 @@ where
     T::Native: ToString,
 {
     array.as_primitive::<T>().iter().map(shown).collect()
+}
+
+fn decimals<T: DecimalType>(array: &PrimitiveArray<T>) -> Vec<String> {
+    let text =
+        |row: usize| if array.is_valid(row) { array.value_as_string(row) } else { String::new() };
+    (0..array.len()).map(text).collect()
 }
 
 /// Seconds since 1970.

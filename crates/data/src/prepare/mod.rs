@@ -4,6 +4,7 @@ mod crop;
 mod pad;
 mod resize;
 mod shape;
+mod whole;
 
 use ndarray::{ArrayD, Axis, IxDyn};
 use taste_files::message;
@@ -11,6 +12,7 @@ use taste_files::message;
 pub(crate) use crop::crop;
 pub(crate) use resize::{Depth, resize};
 use shape::{Plan, Turn};
+use whole::Whole;
 
 use crate::{Error, Filter, Options, Problem, Sequences, source::Facts};
 
@@ -30,6 +32,7 @@ pub(crate) struct Prepare {
     mean: Vec<f32>,
     std: Vec<f32>,
     sequences: Option<(Sequences, Option<Vec<String>>)>,
+    whole: Whole,
 }
 
 impl Prepare {
@@ -64,7 +67,8 @@ impl Prepare {
         let filter = options.filter;
         let named = |s: &Sequences| (s.width() <= MOST_NAMES).then(|| s.names());
         let sequences = sequences.map(|s| (s.clone(), named(s)));
-        Ok(Self { plan, resize, filter, depth, crop, pad, divisor, mean, std, sequences })
+        let whole = if options.only_kept { Whole::default() } else { Whole::new(options) };
+        Ok(Self { plan, resize, filter, depth, crop, pad, divisor, mean, std, sequences, whole })
     }
 
     /// The sizes of a sample that comes out.
@@ -82,7 +86,7 @@ impl Prepare {
         self.plan.first_turn == Turn::ChannelsFirst
     }
 
-    /// Whether it does nothing but to give samples their shape.
+    /// Whether it does nothing but to give samples their shape, and has nothing to look for in them.
     pub(crate) fn is_idle(&self) -> bool {
         let turns = [self.plan.first_turn, self.plan.last_turn];
         let sizes = [self.resize, self.crop, self.pad];
@@ -92,10 +96,24 @@ impl Prepare {
             && self.mean.is_empty()
             && self.std.is_empty()
             && self.sequences.is_none()
+            && self.whole.is_idle()
     }
 
-    /// Prepares samples along the first axis.
-    pub(crate) fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
+    /// Prepares samples along the first axis, of what is called `name` in messages. `columns` are those of the file, and `row`
+    /// is the place of a sample there.
+    pub(crate) fn samples(
+        &self,
+        name: &str,
+        rows: ArrayD<f32>,
+        columns: Option<&[String]>,
+        row: impl Fn(usize) -> usize,
+    ) -> Result<ArrayD<f32>, Error> {
+        let values = self.apply(rows);
+        self.whole.check(name, &values, self.columns().or(columns), row)?;
+        Ok(values)
+    }
+
+    fn apply(&self, rows: ArrayD<f32>) -> ArrayD<f32> {
         let rows = match &self.sequences {
             Some((sequences, _)) => sequences.apply(&rows),
             None => rows,

@@ -115,9 +115,10 @@ impl<'a> Lent<'a> {
         self.values.shape().first().copied().unwrap_or(0)
     }
 
-    fn chunk(&self, index: Vec<usize>, values: ArrayD<f32>) -> Chunk {
+    fn chunk(&self, index: Vec<usize>, values: ArrayD<f32>) -> Result<Chunk, Error> {
         let labels = self.labels.as_ref().map(|labels| index.iter().map(|&i| labels[i]).collect());
-        Chunk { index, values: self.prepare.apply(values), labels, kept: Vec::new() }
+        let values = self.prepare.samples(&self.name, values, None, |sample| index[sample])?;
+        Ok(Chunk { index, values, labels, kept: Vec::new() })
     }
 }
 
@@ -138,7 +139,7 @@ impl Samples for Lent<'_> {
         let (total, rows) = (self.len_now(), rows.max(1));
         Ok(Box::new((0..total).step_by(rows).map(move |start| {
             let end = total.min(start + rows);
-            Ok(self.chunk((start..end).collect(), self.values.slice(Slice::from(start..end))))
+            self.chunk((start..end).collect(), self.values.slice(Slice::from(start..end)))
         })))
     }
 
@@ -148,7 +149,7 @@ impl Samples for Lent<'_> {
         Ok(Box::new((0..kept.len()).step_by(rows).map(move |start| {
             let index = kept[start..kept.len().min(start + rows)].to_vec();
             let values = self.values.select(&index);
-            Ok(self.chunk(index, values))
+            self.chunk(index, values)
         })))
     }
 }

@@ -23,12 +23,12 @@ fn any_format_with_one_number_a_row_holds_labels() {
         folder.put("l-labels-idx1-ubyte", idx(8, &[3], &[2, 0, 1])),
     ];
     for file in files {
-        let labels = Labels::open(&file, &[]).unwrap();
+        let labels = Labels::open(&file, &Options::default()).unwrap();
         assert_eq!(labels.values(), [2.0, 0.0, 1.0], "{}", file.display());
         assert_eq!(labels.classes(Some(3)).unwrap(), [2, 0, 1]);
     }
     let table = folder.put("t.csv", "a,y\n0.5,1.25\n7,-2\n");
-    assert_eq!(Labels::column(&[table], "y", false, &[]).unwrap().values(), [1.25, -2.0]);
+    assert_eq!(Labels::column(&[table], "y", &Options::default()).unwrap().values(), [1.25, -2.0]);
 }
 
 #[test]
@@ -36,7 +36,8 @@ fn a_data_set_takes_labels_in_place_of_its_own() {
     let folder = Folder::new();
     let path = folder.put("x.npy", npy_f32("(4, 1)", &[0.0, 1.0, 2.0, 3.0]));
     folder.put("x-labels.npy", longs(&[9, 9, 9, 9]));
-    let given = Labels::open(&folder.put("y.npy", longs(&[3, 2, 1, 0])), &[]).unwrap();
+    let given =
+        Labels::open(&folder.put("y.npy", longs(&[3, 2, 1, 0])), &Options::default()).unwrap();
     for labels in [true, false] {
         let options = Options { labels, ..Options::default() };
         let set = Dataset::open(&path, &options).unwrap().with_labels(&given).unwrap();
@@ -63,9 +64,14 @@ fn labels_stay_with_their_rows_where_some_are_left_out() {
     let set = Dataset::open(&path, &options).unwrap();
     assert_eq!(set.rows().unwrap(), 5);
     let file = folder.put("y.csv", "10\n11\n12\n13\n14\n");
-    let set = set.with_labels(&Labels::open(&file, &[]).unwrap()).unwrap();
+    let set = set.with_labels(&Labels::open(&file, &Options::default()).unwrap()).unwrap();
     assert_eq!(all(&set).unwrap().labels, Some(vec![10, 12, 13, 14]));
-    let column = Labels::column(std::slice::from_ref(&path), "y", true, &[]).unwrap();
+    let column = Labels::column(
+        std::slice::from_ref(&path),
+        "y",
+        &Options { skip_bad: true, ..Options::default() },
+    )
+    .unwrap();
     assert!(column.values()[3].is_nan());
     assert_eq!(column.values()[4].to_bits(), 14f64.to_bits());
     column.check_count(5, "t.csv").unwrap();
@@ -79,7 +85,7 @@ fn what_holds_no_labels_is_refused_in_a_sentence() {
     let folder = Folder::new();
     let message = |name: &str, bytes: &[u8]| {
         let path = folder.put(name, bytes);
-        let text = Labels::open(&path, &[]).unwrap_err().to_string();
+        let text = Labels::open(&path, &Options::default()).unwrap_err().to_string();
         assert!(text.starts_with(&path.display().to_string()) && !text.contains('\n'), "{text}");
         text
     };
@@ -92,10 +98,11 @@ fn what_holds_no_labels_is_refused_in_a_sentence() {
         message("nan.npy", &npy_f32("(2,)", &[1.0, f32::NAN]))
             .contains("row 1 (counted from 0) has no label")
     );
-    let gone = Labels::open(&folder.path("gone.npy"), &[]).unwrap_err().to_string();
+    let gone = Labels::open(&folder.path("gone.npy"), &Options::default()).unwrap_err().to_string();
     assert!(gone.contains("no such file"), "{gone}");
     let table = [folder.put("t.csv", "a,y\n1,cat\n2,3\n")];
-    let refused = |column| Labels::column(&table, column, false, &[]).unwrap_err().to_string();
+    let refused =
+        |column| Labels::column(&table, column, &Options::default()).unwrap_err().to_string();
     assert!(refused("z").contains("no column \"z\""));
     assert!(refused("y").contains("labels are"));
 }

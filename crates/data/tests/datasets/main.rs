@@ -1,6 +1,7 @@
 //! Data sets as users have them, written by the tests themselves.
 
 mod arrays;
+mod cells;
 mod files;
 mod hostile;
 mod images;

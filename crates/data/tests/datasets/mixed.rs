@@ -11,7 +11,12 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables").join(name)
 }
 
-const TABLES: [&str; 5] = ["t.csv", "t.parquet", "t.feather", "plain.arrow", "t.jsonl"];
+fn called(classes: &[String]) -> Options {
+    Options { classes: classes.to_vec(), ..Options::default() }
+}
+
+const TABLES: [&str; 7] =
+    ["t.csv", "t.parquet", "t.feather", "plain.arrow", "stream.arrow", "t.jsonl", "t.json"];
 
 fn bits(values: impl IntoIterator<Item = f32>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
@@ -122,18 +127,19 @@ fn words_that_were_not_there_share_a_code_of_their_own() {
 fn labels_of_words_are_classes_by_name() {
     let folder = Folder::new();
     for name in TABLES {
-        let labels = Labels::column(&[fixture(name)], "target", false, &[]).unwrap();
+        let labels = Labels::column(&[fixture(name)], "target", &Options::default()).unwrap();
         assert_eq!(labels.values(), [0.0, 1.0, 0.0, 0.0, 1.0, 0.0], "{name}");
         assert_eq!(labels.names(), ["no", "yes"], "{name}");
     }
     // With classes that are known, their numbers are those.
     let known = ["yes", "no"].map(str::to_owned);
-    let labels = Labels::column(&[fixture("t.csv")], "target", false, &known).unwrap();
+    let labels = Labels::column(&[fixture("t.csv")], "target", &called(&known)).unwrap();
     assert_eq!(labels.values()[..2], [1.0, 0.0]);
-    let labels = Labels::open(&folder.put("words.txt", "cat\ndog\ncat\n"), &[]).unwrap();
+    let labels =
+        Labels::open(&folder.put("words.txt", "cat\ndog\ncat\n"), &Options::default()).unwrap();
     assert_eq!((labels.values().len(), labels.names().len()), (3, 2));
     let other = ["yes", "maybe"].map(str::to_owned);
-    let error = Labels::column(&[fixture("t.csv")], "target", false, &other).unwrap_err();
+    let error = Labels::column(&[fixture("t.csv")], "target", &called(&other)).unwrap_err();
     assert!(error.to_string().contains("\"no\" is none of the classes yes, maybe"), "{error}");
 }
 

@@ -67,6 +67,15 @@ impl<'a> Reader<'a> {
         if found.errors.is_some() {
             self.task.check_judged(&set.name)?;
         }
+        if let Truth::Given(labels) = set.truth
+            && labels.names() != self.detector.classes()
+            && !labels.names().is_empty()
+        {
+            return Err(Error::NoNames {
+                labels: labels.name().to_owned(),
+                words: labels.names().iter().take(3).cloned().collect(),
+            });
+        }
         if let (Truth::Given(labels), Some(classes)) = (set.truth, self.task.classes()) {
             check_classes(labels, classes)?;
         }
