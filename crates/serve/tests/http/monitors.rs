@@ -85,7 +85,7 @@ async fn an_alarm_is_carried_by_what_the_samples_behind_it_differ_in() {
 async fn an_alarm_in_a_request_larger_than_the_window_has_reasons() {
     let settings = Settings { queue: 4000, ..Settings::default() };
     let service = Service::with(settings, None, &Watching::default());
-    assert_eq!(service.infer(&rows(&[[6.0, 6.0]; 3000])).await.status, 200);
+    assert_eq!(service.infer(&rows(&vec![[6.0, 6.0]; 3000])).await.status, 200);
     let alarm = view(&service).await["alarms"][0].clone();
     assert!(!alarm["reasons"].as_array().expect("reasons").is_empty(), "{alarm}");
 }
