@@ -7,7 +7,7 @@
 //!
 //! The *effect* of a batch is its mean evidence less that of the reference, in standard deviations of the reference: what it
 //! is does not depend on how large the batch is. Its interval takes the variance of the batch, mixed with that of the
-//! reference as if [`PRIOR`] degrees of freedom were known of it and never below it, and adds what the reference leaves open.
+//! reference as if five degrees of freedom were known of it and never below it, and adds what the reference leaves open.
 //!
 //! The *test* counts shares over all pooled samples, those of the reference and of the batch. That treats both sides alike, so
 //! that without a shift the evidences are exchangeable, whatever the scores are and however many are equal.
