@@ -99,8 +99,7 @@ fn effect(batch: &Tested, report: &Report<'_>, detector: &Detector) -> Section {
         ("flagged".to_owned(), one::flagged(shift, detector)),
     ];
     rows.extend(shift.estimate.iter().map(|e| ("answers".to_owned(), one::answers(e))));
-    let notes = words::ordinary(shift).into_iter().chain(words::new_data(shift));
-    rows.extend(notes.map(|note| ("note".to_owned(), note)));
+    rows.extend(words::notes(shift).map(|note| ("note".to_owned(), note)));
     let figure = levelled(Intervals::new(""), report).row(
         file_name(batch.data.as_ref()),
         shift.effect,

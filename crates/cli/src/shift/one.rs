@@ -9,7 +9,7 @@ use taste_detector::{
 
 use super::{
     Report,
-    words::{deviations, interval, new_data, ordinary, p_value, seen_calibration},
+    words::{deviations, interval, notes, p_value},
 };
 use crate::{
     look, sheet,
@@ -38,8 +38,7 @@ pub(super) fn render(
     for line in look::lines(&shift.remarks) {
         facts.row(["data".to_owned(), line]);
     }
-    let notes = [ordinary(shift), new_data(shift), seen_calibration(shift)];
-    for note in notes.into_iter().flatten() {
+    for note in notes(shift) {
         facts.row(["note".to_owned(), note]);
     }
     let mut text = facts.render(0);

@@ -35,6 +35,11 @@ pub(crate) fn value(segment: &str) -> String {
     if segment.is_empty() { "(empty)".to_owned() } else { segment.to_owned() }
 }
 
+/// What is worth knowing beside the verdict.
+pub(crate) fn notes(shift: &Shift) -> impl Iterator<Item = String> {
+    [ordinary(shift), new_data(shift), seen_calibration(shift)].into_iter().flatten()
+}
+
 /// What makes samples look too ordinary, if they do.
 pub(crate) fn ordinary(shift: &Shift) -> Option<String> {
     let what = match (has(shift, Note::MoreOrdinary), has(shift, Note::FewFlagged)) {
@@ -65,7 +70,7 @@ pub(crate) fn new_data(shift: &Shift) -> Option<String> {
 }
 
 /// That the calibration may be what differs, if so.
-pub(crate) fn seen_calibration(shift: &Shift) -> Option<String> {
+fn seen_calibration(shift: &Shift) -> Option<String> {
     has(shift, Note::SeenCalibration).then(|| {
         "the detector is calibrated on samples that the model may have been trained on, so that new data look further out \
          than they are: recalibrate it on fresh samples (taste edit --recalibrate) before you believe a shift"
